@@ -1,6 +1,6 @@
 """Start Timbre Studio: the page and the HTTP service, with its demo voices. What a hosted Space runs.
 
-Options are those of `python -m studio serve`; all else is in `python -m studio --help`.
+Options are those of `timbre-studio serve`; all else is in `timbre-studio --help`.
 """
 
 import sys

@@ -4,9 +4,12 @@
 
     take = convert("vocal.wav", "kathleen").takes[0].audio
 
-A recording is a path, an `Audio`, or samples with their rate, such as `librosa.load` returns them; samples are float32
-(channels, samples), full scale is -1..1, and results have SAMPLE_RATE. A voice is its id, its name, its folder, its
-package, or a `Voice`. Whatever is wrong raises an `EngineError` with a sentence that says what to do about it.
+A recording is a path, an open file, an `Audio`, or samples with their rate, such as `librosa.load` returns them.
+Samples are float32 (channels, samples), full scale is -1..1, and takes have the rate of the recording, but at least
+SAMPLE_RATE. A voice is its id or its name, also of one that was made in the studio, its folder, its package, or a
+`Voice`. Whatever is wrong raises an `EngineError` with a sentence that says what to do about it.
+
+Functions may be called from several threads at once; processes are started with spawn, not forked.
 
 All names below are those of __init__.pyi. Each is loaded when it is first used, so importing the package does no work.
 """

@@ -48,6 +48,7 @@ from .conversion.rerendering import edit_file as edit_file
 from .conversion.rerendering import edit_take as edit_take
 from .conversion.settings import Chosen as Chosen
 from .conversion.settings import ConversionSettings as ConversionSettings
+from .conversion.settings import ConversionValues as ConversionValues
 from .conversion.settings import by_style as by_style
 from .datasets.dataset import Dataset as Dataset
 from .datasets.dataset import create_dataset as create_dataset
@@ -102,6 +103,7 @@ from .plots.training import plot_learning_curves as plot_learning_curves
 from .progress import Report as Report
 from .provenance.certificates import Identity as Identity
 from .provenance.installation import Installation as Installation
+from .provenance.installation import data_folder as data_folder
 from .provenance.statement import Statement as Statement
 from .provenance.verdict import Verdict as Verdict
 from .provenance.verification import verify as verify

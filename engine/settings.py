@@ -11,6 +11,7 @@ from numbers import Integral, Real
 from typing import Any, TypeVar
 
 from engine.errors import SettingsError
+from engine.spelling import nearest
 from engine.texts import tr
 
 _S = TypeVar("_S")
@@ -111,7 +112,13 @@ def from_values(settings: Callable[..., _S], values: Mapping[str, object]) -> _S
 def refuse_unknown(settings: type[Any], names: Iterable[str]) -> None:
     """Raise SettingsError for the first name, in alphabetical order, that is no field of these settings."""
     if unknown := sorted(set(names) - {one.name for one in fields(settings)}):
-        raise SettingsError(tr("There is no setting '{unknown}'.", unknown=unknown[0][:_SHOWN]))
+        wrong = unknown[0][:_SHOWN]
+        if meant := nearest(wrong, [one.name for one in fields(settings)]):
+            raise SettingsError(tr(
+                "There is no setting '{unknown}': did you mean {meant}?",
+                unknown=wrong, meant=meant,
+            ))
+        raise SettingsError(tr("There is no setting '{unknown}'.", unknown=wrong))
 
 
 def check_settings(settings: Any) -> None:

@@ -8,12 +8,14 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError, SettingsError
 from engine.files import is_open_to_others
+from engine.installed import add_evaluation, add_extra, add_packages, install_again
 from engine.provenance.installation import HOME_VARIABLE
 from engine.texts import joined, numeral, tr
 from studio.languages.stored import Said
@@ -31,17 +33,18 @@ _SERVICE = (
 _PAGE = tr("the page")
 _LOAD_PAGE = "from studio.page.blocks import load_page; load_page()"
 _LOADED_WITHIN_S = 300.0
-INSTALL = tr("install the project again: pip install -e .")
-OPTIONAL = {
-    tr("the HTTP service"): (_SERVICE, INSTALL),
-    "PostgreSQL": (("psycopg",), "pip install 'psycopg[binary]>=3.3,<4'"),
-    _PAGE: (("gradio",), "pip install 'gradio>=6.31,<7'"),
-    "notebooks": (("jupyterlab", "ipywidgets"), "pip install jupyterlab ipywidgets"),
+OPTIONAL: dict[str, tuple[tuple[str, ...], Callable[[], str]]] = {
+    tr("the HTTP service"): (_SERVICE, partial(add_packages, *_SERVICE)),
+    "PostgreSQL": (("psycopg",), partial(add_extra, "postgres")),
+    _PAGE: (("gradio",), partial(add_packages, "gradio")),
+    "notebooks": (("jupyterlab", "ipywidgets"), partial(add_packages, "jupyterlab", "ipywidgets")),
+    tr("tools of assistants"): (("mcp",), partial(add_extra, "mcp")),
+    tr("sound devices of live"): (("sounddevice",), partial(add_extra, "live")),
+    tr("export as ONNX"): (("onnx",), partial(add_extra, "onnx")),
     tr("scores of speakers and words"): (
-        ("resemblyzer", "speechmos", "pocketsphinx", "jiwer", "webrtcvad-wheels"),
-        "pip install -e '.[evaluation]' && pip install --no-deps resemblyzer",
+        ("resemblyzer", "speechmos", "pocketsphinx", "jiwer", "webrtcvad-wheels"), add_evaluation,
     ),
-}
+}  # fmt: skip
 PYTHON = ((3, 11), (3, 13))  # the oldest and the newest
 LITTLE_DISK = 2 * 2**30  # bytes; an hour of stereo at 24 bit and 44.1 kHz is about 1 GB
 TEST_HERTZ = 220.0
@@ -77,17 +80,17 @@ def examine() -> Iterator[Finding]:
         yield from _devices()
         yield _tried(tr("base model and voices"), _voices, tr(
             "the weights come with the project; {install}",
-            install=INSTALL,
+            install=_install(),
         ))
-        yield _tried(tr("pitch model"), _pitch, "pip install --force-reinstall swift-f0 onnxruntime")
-        yield _tried(tr("audio files"), _audio_files, "pip install --force-reinstall soundfile av soxr")
+        yield _tried(tr("pitch model"), _pitch, add_packages("swift-f0", "onnxruntime", again=True))
+        yield _tried(tr("audio files"), _audio_files, add_packages("soundfile", "av", "soxr", again=True))
         yield _tried(tr("conversion"), _conversion, tr("fix the faults above, or report this with the whole output"))
         yield _confinement()
     yield _disk()
     yield _data_folder()
     yield _separation()
     for subject, (names, remedy) in OPTIONAL.items():
-        found = _optional(subject, names, remedy)
+        found = _optional(subject, names, remedy())
         yield _loaded(found) if subject == _PAGE and not found.remedy else found
     yield from _proxies()
 
@@ -103,11 +106,15 @@ def _python() -> Finding:
     ), works)
 
 
+def _install() -> Said:
+    return tr("install the project again: {install}", install=install_again())
+
+
 def _package(name: str) -> Finding:
     try:
         importlib.import_module(name)
     except (ImportError, OSError) as cause:  # OSError: a shared library of the package cannot be loaded
-        return Finding(name, tr("cannot be loaded: {cause}", cause=cause), INSTALL, works=False)
+        return Finding(name, tr("cannot be loaded: {cause}", cause=cause), _install(), works=False)
     return Finding(name, _installed(name) or tr("unknown version"))
 
 
@@ -122,14 +129,14 @@ def _devices() -> Iterator[Finding]:
             )
         else:
             yield Finding(tr("device {kind}", kind=probe.kind), probe.reason)
-    yield _tried(tr("device chosen"), lambda: choose_device().kind, INSTALL)
+    yield _tried(tr("device chosen"), lambda: choose_device().kind, _install())
 
 
 def _voices() -> str:
-    from engine.voices.card import list_voices
+    from engine.voices.card import DEMO_VOICES, list_voices
     from engine.voices.voice import load_voice
 
-    names = [load_voice(card.id).card.name for card in list_voices()]
+    names = [load_voice(card.id).card.name for card in list_voices(DEMO_VOICES)]
     if not names:
         raise EngineError(tr("No voices found."))
     return tr("{count} loaded: {names}", count=len(names), names=", ".join(names))
@@ -168,10 +175,10 @@ def _conversion() -> str:
 
     from engine.conversion.convert import convert
     from engine.conversion.settings import ConversionSettings
-    from engine.voices.card import list_voices
+    from engine.voices.card import DEMO_VOICES, list_voices
     from engine.voices.voice import load_voice
 
-    tone, voice = _tone(), load_voice(list_voices()[0].id)
+    tone, voice = _tone(), load_voice(list_voices(DEMO_VOICES)[0].id)
     started = perf_counter()
     result = convert(tone, voice, ConversionSettings(transpose=0)).takes[0].audio
     if result.sample_count != tone.sample_count or not np.isfinite(result.samples).all():
@@ -191,7 +198,7 @@ def _confinement() -> Finding:
     try:
         held = limits_here()
     except Exception as cause:  # noqa: BLE001 - whatever fails is the finding
-        return Finding(subject, tr("does not work: {cause}", cause=str(cause) or type(cause).__name__), INSTALL)
+        return Finding(subject, tr("does not work: {cause}", cause=str(cause) or type(cause).__name__), _install())
     can = [text for possible, text in (
         (held.reads, tr("read your files")), (held.starts, tr("start programs")),
         (held.calls, tr("use the network")), (held.sees, tr("look into other programs")),
@@ -235,11 +242,11 @@ def _loaded(page: Finding) -> Finding:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_LOADED_WITHIN_S, check=False)
     except subprocess.TimeoutExpired:
-        return replace(page, detail=tr("does not start"), remedy=INSTALL)
+        return replace(page, detail=tr("does not start"), remedy=_install())
     if done.returncode == 0:
         return page
     said = done.stderr.strip().rpartition("\n")[2] or str(done.returncode)
-    return replace(page, detail=tr("does not work: {cause}", cause=said), remedy=INSTALL)
+    return replace(page, detail=tr("does not work: {cause}", cause=said), remedy=_install())
 
 
 def _proxies() -> Iterator[Finding]:

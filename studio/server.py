@@ -32,6 +32,7 @@ from studio.actions.tasks import task_view
 from studio.errors import NotFound
 from studio.executors.apart import ApartActions
 from studio.executors.attendant import Attendant
+from studio.executors.core_shares import CoreShares
 from studio.executors.courier import Courier
 from studio.executors.executor import Executor
 from studio.executors.housekeeping import delete_received
@@ -80,12 +81,16 @@ _ROUTERS = (
 )  # fmt: skip
 
 
-def build_app(studio: Studio, executor: Executor | None = None) -> FastAPI:
-    """Return the service as an ASGI app, without a page; something may be mounted at "/" afterwards."""
+def build_app(studio: Studio, executor: Executor | None = None, cores: CoreShares | None = None) -> FastAPI:
+    """Return the service as an ASGI app, without a page; something may be mounted at "/" afterwards.
+
+    cores: how the processes of this machine share its cores.
+    """
     app = FastAPI(
         openapi_url="/openapi.json", docs_url=None, redoc_url=None, redirect_slashes=False, telemetry=TELEMETRY
     )
-    state, metrics = ServerState(), Metrics(studio.database, dict if executor is None else executor.alive)
+    state, metrics = ServerState(), Metrics(studio.database, dict if executor is None else executor.alive, cores)
+    app.state.cores = cores
     app.state.studio, app.state.executor, app.state.server, app.state.metrics = studio, executor, state, metrics
     app.state.checkup, app.state.watch = health.Checkup(studio), TaskWatch(studio.database, lambda: state.shutting_down)
     for router in _ROUTERS:
@@ -113,13 +118,14 @@ def run_server(settings: Settings, service: ServiceSettings, announce: Callable[
         studio = open_studio(settings, service)
         opened.callback(studio.close)
         delete_received(settings.work)  # what a killed service has left
-        executor = executor_of(settings, service)
+        cores = opened.enter_context(contextlib.closing(CoreShares(service.threads)))
+        executor = executor_of(settings, service, cores)
         if executor is not None:
             studio = replace(studio, wake=executor.wake)
         apart = ApartActions(studio)
         opened.callback(apart.close)
         studio = replace(studio, submit=apart.submit)
-        app = build_app(studio, executor)
+        app = build_app(studio, executor, cores)
         for attendant in attendants_of(studio):
             attendant.start()
             opened.callback(attendant.stop)
@@ -141,11 +147,11 @@ def attendants_of(studio: Studio) -> list[Attendant]:
     ]
 
 
-def executor_of(settings: Settings, service: ServiceSettings) -> Executor | None:
+def executor_of(settings: Settings, service: ServiceSettings, cores: CoreShares | None = None) -> Executor | None:
     """Return what runs the tasks as the settings say; None if that is not this process's concern."""
     log = structlog.get_logger("studio.executor")
     if service.executor == "local":
-        return LocalExecutor(settings, service, log)
+        return LocalExecutor(settings, service, log, cores=cores)
     return RayExecutor(settings, service, log) if service.executor == "ray" else None
 
 

@@ -14,6 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Literal, Self
 
 from engine.errors import SettingsError
+from engine.installed import add_extra
 from studio.settings.environment import trace_exporter
 
 if TYPE_CHECKING:
@@ -43,9 +44,7 @@ def start_tracing() -> None:
 
         exporter = _exporter(name)
     except ImportError as cause:
-        text = (
-            "The OTEL_ variables ask for traces: pip install 'timbre-studio[telemetry]', or set OTEL_SDK_DISABLED=true."
-        )
+        text = f"The OTEL_ variables ask for traces: {add_extra('telemetry')}, or set OTEL_SDK_DISABLED=true."
         raise SettingsError(text) from cause
     ours = Resource({"service.name": NAME, "service.version": _version()})
     provider = TracerProvider(resource=ours.merge(OTELResourceDetector().detect()))

@@ -17,6 +17,7 @@ FIRST_STORIES = (
 )
 LANGUAGE = "en-GB"
 WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+WITHOUT_SCROLL_BARS = ["--hide-scrollbars"]  # Playwright's own wish: Windows and Linux show them
 PATIENCE_MS = 60_000  # for everything but the engine's work, on a busy machine
 # logged by pages that are closed with open streams, and by gradio for files that are not audio
 HARMLESS = (
@@ -49,6 +50,7 @@ def browser() -> Iterator[Browser]:
         opened = playwright.chromium.launch(
             executable_path=chromium_program(),
             args=["--no-sandbox", "--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream"],
+            ignore_default_args=WITHOUT_SCROLL_BARS,
         )
         yield opened
         opened.close()

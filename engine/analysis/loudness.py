@@ -29,7 +29,7 @@ def measure_loudness(samples: np.ndarray) -> np.ndarray:
     """
     (sample_count,) = samples.shape
     frames = frame_count(sample_count)
-    covered = _windowed_sum(np.ones(sample_count, np.float32), frames)
+    covered = _covered(sample_count, frames)
     power = _windowed_sum(np.square(samples, dtype=np.float32), frames) / np.maximum(covered, 1e-9)
     return decibels(np.sqrt(np.maximum(power, 0.0)), FLOOR_DB).astype(np.float32)
 
@@ -107,6 +107,15 @@ def _windowed_sum(values: np.ndarray, frames: int) -> np.ndarray:
     return total
 
 
+def _covered(sample_count: int, frames: int) -> np.ndarray:
+    """Return how much of the window of each frame lies inside the recording: all of it, but for both ends."""
+    edge = _HOPS_PER_WINDOW
+    if frames <= 2 * edge + 1:
+        return _windowed_sum(np.ones(sample_count, np.float32), frames)
+    ends = _windowed_sum(np.ones(sample_count % HOP + 2 * edge * HOP, np.float32), 2 * edge + 1)
+    return np.concatenate([ends[:edge], np.full(frames - 2 * edge, ends[edge]), ends[-edge:]])
+
+
 def _smooth(curve: np.ndarray) -> np.ndarray:
     """Smooth `curve` (frames,) with a short Hann kernel, repeating its end values."""
     kernel = np.hanning(_SMOOTHING_FRAMES + 2)[1:-1]
@@ -115,8 +124,10 @@ def _smooth(curve: np.ndarray) -> np.ndarray:
 
 
 def _per_sample(curve: np.ndarray, sample_count: int) -> np.ndarray:
-    """Interpolate `curve` (frames,) linearly between frame centres: float32 (samples,)."""
-    return np.interp(np.arange(sample_count), np.arange(len(curve)) * HOP, curve).astype(np.float32)
+    """Interpolate `curve` (frames,) linearly between frame centres, and hold its last value: float32 (samples,)."""
+    steps = np.diff(curve, append=curve[-1:])
+    ramps = np.multiply.outer(steps / HOP, np.arange(HOP)) + curve[:, None]
+    return ramps.ravel()[:sample_count].astype(np.float32)
 
 
 def quietest_frame(loudness_db: np.ndarray, start: int, stop: int) -> int:

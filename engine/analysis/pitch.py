@@ -1,6 +1,6 @@
 """Pitch: the fundamental frequency of a voice and the confidence in it, per frame.
 
-Detected by SwiftF0 (Nieradzik, 2025), a small network included in its package, at one level for all passages
+Detected by SwiftF0, a small network (engine/analysis/pitch_detector.py), at one level for all passages
 (engine/analysis/passages.py), and then refined (engine/analysis/pitch_refinement.py). Its confidence is kept as a
 continuous voicing value, since an early hard decision would cost quality later. Tones beyond its range, which it takes
 for others, are unvoiced (engine/analysis/beyond_range.py); where it takes growl for the octave below, that is mended
@@ -10,8 +10,7 @@ for others, are unvoiced (engine/analysis/beyond_range.py); where it takes growl
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import soxr
@@ -21,6 +20,7 @@ from engine.analysis.overtones import find_drones
 from engine.analysis.passages import level_passages, raised
 from engine.analysis.pitch_refinement import refine_pitch
 from engine.analysis.subharmonics import are_subharmonics
+from engine.forks import refuse_forked
 from engine.reprs import Brief
 from engine.texts import joined, numeral, tr
 from engine.units import (
@@ -32,7 +32,11 @@ from engine.units import (
     semitones_to_hertz,
 )
 
-DETECTOR_RATE = 16_000
+if TYPE_CHECKING:
+    import torch
+
+DETECTOR_RATE, DETECTOR_HOP = 16_000, 256  # hertz, and samples
+DETECTOR_LIMITS = 46.875, 2093.75  # hertz
 # What the confidence means, 0..1, everywhere. It has two heaps: of 7,189 audible frames of eight singers and speakers
 # 33 % lie below 0.35 and 61 % above 0.7. In the few between, the sound is about as often periodic (correlation with the
 # next period above 0.8: in 35 to 56 %) as not; above 0.9 it is in 96 %. Where nothing has to be decided, the confidence
@@ -40,11 +44,9 @@ DETECTOR_RATE = 16_000
 VOICED = 0.6  # the one decision: in notes, statistics, comparisons, displays and RVC's excitation
 TRUSTED = 0.3  # of the frequency, not of the voicing: below, it is interpolated instead of used
 DEFAULT_HERTZ = 150.0  # for recordings without any voiced frame
-_DETECTOR_LIMITS = 46.875, 2093.75  # hertz
 _FURTHER = 2.0 ** (50 / 1200)  # a note at the detector's limit may be half a semitone beyond: refinement finds it
-LOWEST_HERTZ, HIGHEST_HERTZ = _DETECTOR_LIMITS[0] / _FURTHER, _DETECTOR_LIMITS[1] * _FURTHER  # all that rounds to C7
-LOWEST_NOTE, HIGHEST_NOTE = (note_name(float(hertz_to_semitones(limit))) for limit in _DETECTOR_LIMITS)
-_DETECTOR_HOP = 256  # samples
+LOWEST_HERTZ, HIGHEST_HERTZ = DETECTOR_LIMITS[0] / _FURTHER, DETECTOR_LIMITS[1] * _FURTHER  # all that rounds to C7
+LOWEST_NOTE, HIGHEST_NOTE = (note_name(float(hertz_to_semitones(limit))) for limit in DETECTOR_LIMITS)
 _SHORTEST_S = 0.3  # shorter input to the detector is padded with silence
 _HIGHEST_HUM_HERTZ, _HUM_SHARE = 65.0, 1e-3  # below C2, and 30 dB below the loudest moment: hum of 50 or 60 Hz
 _SURE_OF_DRONES = 0.9  # confidence
@@ -136,16 +138,14 @@ class Pitch(Brief):
         if above_s:
             said.append(
                 tr(
-                    "{above_s} s of this recording are above {highest_note}, the highest note that can be converted: "
-                    "they come out without their pitch, so use the original there.",
+                    "{above_s} s are too high to convert (above {highest_note}); keep the original there.",
                     above_s=numeral(above_s, ".1f"), highest_note=HIGHEST_NOTE,
                 )
             )
         if below_s:
             said.append(
                 tr(
-                    "{below_s} s of this recording are below {lowest_note}, the lowest note that can be converted: "
-                    "they come out without their pitch, so use the original there.",
+                    "{below_s} s are too low to convert (below {lowest_note}); keep the original there.",
                     below_s=numeral(below_s, ".1f"), lowest_note=LOWEST_NOTE,
                 )
             )
@@ -177,15 +177,8 @@ class Pitch(Brief):
         return Pitch((self.hertz * 2.0 ** (np.asarray(semitones) / 12.0)).astype(np.float32), self.voicing)
 
 
-@lru_cache(maxsize=2)
-def _detector(threads: int | None) -> Any:
-    from swift_f0 import SwiftF0
-
-    return SwiftF0(threads, spin=False)
-
-
 def detect_pitch(
-    samples: np.ndarray, rate: int, threads: int | None = None, gain_db: float | None = None
+    samples: np.ndarray, rate: int, gain_db: float | None = None, device: "torch.device | str" = "cpu"
 ) -> Pitch:
     """Detect the pitch of a voice every 10 ms; silence and noise give voicing near 0.
 
@@ -195,10 +188,10 @@ def detect_pitch(
         One channel, full scale is -1..1.
     rate : int
         Samples per second, in Hz.
-    threads : int, optional
-        Of the detector; by default one for each core.
     gain_db : float, optional
         What brings the samples to the detector's level, if that is known.
+    device : torch.device or str
+        Where the detector's network is computed; what surrounds it is computed on the processor.
 
     Returns
     -------
@@ -213,6 +206,8 @@ def detect_pitch(
     >>> len(pitch), bool(100 < np.median(pitch.hertz[pitch.voiced]) < 1000)
     (301, True)
     """
+    from engine.analysis.pitch_detector import detect  # which loads torch
+
     frames = frame_count(round(len(samples) * SAMPLE_RATE / rate))
     listened = samples if rate == DETECTOR_RATE else soxr.resample(samples, rate, DETECTOR_RATE)
     listened = np.asarray(listened, np.float32)
@@ -222,24 +217,25 @@ def detect_pitch(
     if not listened.any():
         return Pitch(np.full(frames, DEFAULT_HERTZ, np.float32), np.zeros(frames, np.float32))
     levelled = level_passages(listened, DETECTOR_RATE) if gain_db is None else raised(listened, gain_db)
-    track = _detector(threads).detect(levelled, DETECTOR_RATE)
-    beyond = find_beyond(levelled, DETECTOR_RATE, _DETECTOR_HOP, track.confidence, (LOWEST_HERTZ, HIGHEST_HERTZ))
+    refuse_forked()
+    track = detect(levelled, device)
+    beyond = find_beyond(levelled, DETECTOR_RATE, DETECTOR_HOP, track.confidence, (LOWEST_HERTZ, HIGHEST_HERTZ))
     asked = (track.confidence > TRUSTED) | (beyond == ABOVE)
-    drone = find_drones(levelled, DETECTOR_RATE, _DETECTOR_HOP, track.pitch_hz, asked)
+    drone = find_drones(levelled, DETECTOR_RATE, DETECTOR_HOP, track.hertz, asked)
     beyond[drone > 0.0] = 0
-    confidence = np.where((beyond != 0) | _is_hum(listened, track.pitch_hz), 0.0, track.confidence)
-    asked = (confidence > TRUSTED) & (track.pitch_hz < HIGHEST_HERTZ / 2)
-    octave = are_subharmonics(levelled, DETECTOR_RATE, _DETECTOR_HOP, track.pitch_hz, asked)
-    found = np.where(drone > 0.0, drone, track.pitch_hz * (1 + octave))
+    confidence = np.where((beyond != 0) | _is_hum(listened, track.hertz), 0.0, track.confidence)
+    asked = (confidence > TRUSTED) & (track.hertz < HIGHEST_HERTZ / 2)
+    octave = are_subharmonics(levelled, DETECTOR_RATE, DETECTOR_HOP, track.hertz, asked)
+    found = np.where(drone > 0.0, drone, track.hertz * (1 + octave))
     confidence = np.where(drone > 0.0, np.maximum(confidence, _SURE_OF_DRONES), confidence)
-    pitch = _on_grid(track.timestamps, found, confidence, beyond, frames)
-    hertz = refine_pitch(listened, DETECTOR_RATE, pitch.hertz, pitch.voicing, FRAME_RATE, _DETECTOR_LIMITS)
+    pitch = _on_grid(track.times_s, found, confidence, beyond, frames)
+    hertz = refine_pitch(listened, DETECTOR_RATE, pitch.hertz, pitch.voicing, FRAME_RATE, DETECTOR_LIMITS)
     return Pitch(hertz.clip(LOWEST_HERTZ, HIGHEST_HERTZ), pitch.voicing, pitch.beyond)
 
 
 def _is_hum(samples: np.ndarray, hertz: np.ndarray) -> np.ndarray:
     """Return which of the detector's frames are as low as mains hum and far softer than the voice, bool (frames,)."""
-    hops = np.pad(samples, (0, _DETECTOR_HOP))[: len(hertz) * _DETECTOR_HOP].reshape(len(hertz), _DETECTOR_HOP)
+    hops = np.pad(samples, (0, DETECTOR_HOP))[: len(hertz) * DETECTOR_HOP].reshape(len(hertz), DETECTOR_HOP)
     power = np.square(hops).mean(1)
     is_hum: np.ndarray = (hertz < _HIGHEST_HUM_HERTZ) & (power < _HUM_SHARE * power.max())
     return is_hum
@@ -249,7 +245,7 @@ def _on_grid(times_s: np.ndarray, hertz: np.ndarray, confidence: np.ndarray, bey
     """Return the curves every 10 ms; a frame is no more voiced than the frequencies around it are trusted."""
     grid_s = np.arange(frames) / FRAME_RATE
     voicing = np.interp(grid_s, times_s, np.nan_to_num(confidence)).clip(0.0, 1.0).astype(np.float32)
-    nearest = np.rint(grid_s * DETECTOR_RATE / _DETECTOR_HOP).astype(int).clip(max=len(beyond) - 1)
+    nearest = np.rint(grid_s * DETECTOR_RATE / DETECTOR_HOP).astype(int).clip(max=len(beyond) - 1)
     trusted = confidence > TRUSTED
     if not trusted.any():
         return Pitch(np.full(frames, DEFAULT_HERTZ, np.float32), voicing, beyond[nearest])

@@ -6,6 +6,8 @@ Golden, 1966), each divided by its number and weighted by its amplitude, give th
 Morise et al., 2016).
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
 _PERIODS = 3  # of the window
@@ -48,21 +50,18 @@ def refine_pitch(
 def _refine_frames(samples: np.ndarray, rate: int, centres: np.ndarray, hertz: np.ndarray) -> np.ndarray:
     """Return the pitch around each centre (in samples) relative to `hertz`; all (frames,)."""
     reach = int(np.ceil(_PERIODS / 2 * rate / hertz.min()))
-    offsets = np.arange(-reach, reach + 1)
-    windows = samples_around(samples, centres, reach)
-    turns = (hertz[:, None] * (offsets / rate)).astype(np.float32)  # periods from the centre
-    inside = np.abs(turns) < _PERIODS / 2
-    around = np.exp(np.complex64(2j * np.pi / _PERIODS) * turns)
+    even, odd = folded_around(samples, centres, reach)
+    turns = (hertz[:, None] * (np.arange(reach + 1) / rate)).astype(np.float32)  # periods from the centre
+    inside = turns < _PERIODS / 2
+    angle = np.float32(2 * np.pi / _PERIODS) * turns
+    cosine, sine = np.cos(angle), np.sin(angle)
     # the Blackman window, and its slope in units of 2 pi per period
-    window = 0.42 + 0.5 * around.real + 0.08 * (2 * around.real**2 - 1)
-    slope = (-0.5 * around.imag - 0.32 * around.imag * around.real) / np.float32(_PERIODS)
-    windowed, sloped = windows * window * inside, windows * slope * inside
-    carrier = around.conj() ** _PERIODS
-    wave = np.ones_like(carrier)
+    window = (0.42 + 0.5 * cosine + 0.08 * (2 * cosine**2 - 1)) * inside
+    slope = (-0.5 * sine - 0.32 * sine * cosine) * (np.float32(1 / _PERIODS) * inside)
+    windowed, sloped = (even * window, odd * window), (odd * slope, even * slope)
     total, weights = np.zeros(len(hertz)), np.zeros(len(hertz))
-    for number in range(1, _HARMONICS + 1):
-        wave = wave * carrier
-        spectrum, derivative = (windowed * wave).sum(1), (sloped * wave).sum(1)
+    for number, (real, imaginary) in enumerate(harmonics(turns, _HARMONICS), 1):
+        spectrum, derivative = (_dot(one, real) - 1j * _dot(other, imaginary) for one, other in (windowed, sloped))
         power = np.abs(spectrum) ** 2
         periods = number - (derivative * spectrum.conj()).imag / np.maximum(power, 1e-20)  # per period of `hertz`
         amplitude = np.sqrt(power) * (number * hertz < 0.45 * rate)
@@ -72,10 +71,33 @@ def _refine_frames(samples: np.ndarray, rate: int, centres: np.ndarray, hertz: n
     return ratio
 
 
-def samples_around(samples: np.ndarray, centres: np.ndarray, reach: int) -> np.ndarray:
-    """Return the samples within `reach` of each centre, float32 (centres, 2 * reach + 1), zeros beyond the ends."""
-    place = centres[:, None] + np.arange(-reach, reach + 1)
-    there = (place >= 0) & (place < len(samples))
-    windows = np.zeros(place.shape, np.float32)
-    windows[there] = samples[place[there]]
-    return windows
+def folded_around(samples: np.ndarray, centres: np.ndarray, reach: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sums and the differences of the samples after and before each centre, up to `reach` away, float32
+    (centres, reach + 1) each, zeros beyond the ends.
+
+    A cosine around the centre meets only the sums, a sine only the differences: half of the samples have to be
+    multiplied.
+    """
+    behind = max(0, int(centres.max(initial=0)) - len(samples) + 1)
+    padded = np.pad(np.asarray(samples, np.float32), (reach, reach + behind))
+    pieces = np.lib.stride_tricks.sliding_window_view(padded, 2 * reach + 1)[centres]
+    after, before = pieces[:, reach:], pieces[:, reach::-1]
+    even, odd = after + before, after - before
+    even[:, 0] = after[:, 0]
+    return even, odd
+
+
+def harmonics(turns: np.ndarray, count: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield cosine and sine of the first harmonics at `turns`, in periods of the first one."""
+    angle = np.float32(2 * np.pi) * turns
+    first = real, imaginary = np.cos(angle), np.sin(angle)
+    for number in range(count):
+        yield real, imaginary
+        if number + 1 < count:
+            real, imaginary = real * first[0] - imaginary * first[1], imaginary * first[0] + real * first[1]
+
+
+def _dot(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Return the dot product of each row."""
+    product: np.ndarray = np.einsum("fn,fn->f", one, other)
+    return product

@@ -8,7 +8,7 @@ Sun, 2002).
 import numpy as np
 import scipy
 
-from engine.analysis.pitch_refinement import samples_around
+from engine.analysis.pitch_refinement import folded_around, harmonics
 
 _PERIODS = 5  # of the window, so that odd and even harmonics are apart
 _HARMONICS = 8
@@ -44,13 +44,12 @@ def _odd_are_weak(powers: np.ndarray) -> np.ndarray:
 def _harmonic_powers(samples: np.ndarray, rate: int, centres: np.ndarray, hertz: np.ndarray) -> np.ndarray:
     """Return the power of each harmonic around centres (frames,), under a Blackman window: (frames, _HARMONICS)."""
     reach = int(np.ceil(_PERIODS / 2 * rate / hertz.min()))
-    turns = (hertz[:, None] * (np.arange(-reach, reach + 1) / rate)).astype(np.float32)
-    angle = 2 * np.pi / _PERIODS * turns
-    window = (0.42 + 0.5 * np.cos(angle) + 0.08 * np.cos(2 * angle)) * (np.abs(turns) < _PERIODS / 2)
-    windowed = samples_around(samples, centres, reach) * window
-    carrier = np.exp(np.complex64(-2j * np.pi) * turns)
-    wave, powers = np.ones_like(carrier), []
-    for _ in range(_HARMONICS):
-        wave = wave * carrier
-        powers.append(np.square(np.abs((windowed * wave).sum(1))))
+    even, odd = folded_around(samples, centres, reach)
+    turns = (hertz[:, None] * (np.arange(reach + 1) / rate)).astype(np.float32)
+    angle = np.float32(2 * np.pi / _PERIODS) * turns
+    window = (0.42 + 0.5 * np.cos(angle) + 0.08 * np.cos(2 * angle)) * (turns < _PERIODS / 2)
+    even, odd, powers = even * window, odd * window, []
+    for real, imaginary in harmonics(turns, _HARMONICS):
+        sums = (np.einsum("fn,fn->f", one, other) for one, other in ((even, real), (odd, imaginary)))
+        powers.append(sum(np.square(one) for one in sums))
     return np.stack(powers, 1)

@@ -7,10 +7,14 @@ the converted voice would leave there (after Breebaart et al., "Parametric codin
 follow the voice, such as noise and other sounds, is kept.
 """
 
-import numpy as np
-from scipy import ndimage, optimize, signal
+from functools import lru_cache
+from itertools import pairwise
 
-from engine.audio.channels import delayed
+import numpy as np
+import torch
+from scipy import fft, ndimage, optimize, signal
+from torch import Tensor, nn
+
 from engine.units import SAMPLE_RATE
 
 _LENGTH, _HOP = 2048, 1024  # of the spectra, in samples
@@ -24,45 +28,84 @@ _LARGEST_GAIN = 30.0
 _LEVEL_FRAMES = 7  # 0.16 s
 _LARGEST_RATIO = 4.0  # of powers
 _LATER_S = 0.012, 0.022  # a double, behind the voice
+_SHORTEST_BLOCK = 8192  # samples that are filtered at a time
 _SPREAD_S, _TAIL_S, _TAIL = 0.1, 2.4, 0.03  # decays of a room's response, and how much of it is tail
 
 
 class Ambience:
-    """The rest (n,) of channel `number`, of which a short filter of the voice (n,) has been taken, at SAMPLE_RATE."""
+    """The rest (n,) of channel `number`, of which a short filter of the voice (n,) has been taken, at SAMPLE_RATE.
 
-    def __init__(self, rest: np.ndarray, voice: np.ndarray, number: int) -> None:
-        self._kept, self._number = rest, number
-        spectrum = _spectrum(rest)
-        power, cause = _band_power(spectrum), _band_power(_spectrum(voice))
-        self._parts, steady, explained = _causes(power, cause)
+    cause: `voice_power` of that voice, if it is known.
+    """
+
+    def __init__(self, rest: np.ndarray, voice: np.ndarray, number: int, cause: np.ndarray | None = None) -> None:
+        self._number = number
+        cause = voice_power(voice) if cause is None else cause
+        rest = np.asarray(rest, np.float32)
+        spectrum = spectrum_of(torch.from_numpy(rest))
+        power = band_power(spectrum).double().numpy()
+        parts, steady, explained = _causes(power, cause)
+        self._parts = torch.from_numpy(parts).float()
+        self._kept = torch.from_numpy(rest)
         self._follows = power.sum() > _REPLACED * cause.sum() and explained > _EXPLAINED
         if self._follows:
             steady = np.minimum(power, np.minimum(steady, np.percentile(power, _QUIET, axis=1))[:, None])
-            following = np.stack([parts @ _effects(band) for parts, band in zip(self._parts, cause, strict=True)])
-            self._level = _level_ratio((power - steady).sum(0), following.sum(0))
-            self._kept = _sound(spectrum * _per_bin(np.sqrt(steady / np.maximum(power, 1e-20))), len(rest))
+            following = np.stack([some @ _effects(band) for some, band in zip(parts, cause, strict=True)])
+            self._level = torch.from_numpy(_level_ratio((power - steady).sum(0), following.sum(0))).float()
+            share = torch.from_numpy(np.sqrt(steady / np.maximum(power, 1e-20))).float()
+            self._kept = _sound(spectrum * _per_bin(share), len(rest))
 
     def of(self, converted: np.ndarray) -> np.ndarray:
-        """Return the rest (n,) as the converted voice (n,) would have it."""
+        """Return the rest (n,) as the converted voice (n,) would have it, float32."""
+        return self.of_there(torch.from_numpy(np.asarray(converted, np.float32))).numpy()
+
+    def of_there(self, converted: Tensor) -> Tensor:
+        """Return the rest (n,) as the converted voice (n,) would have it, on its device."""
+        kept = self._kept.to(converted.device)
         if not self._follows:
-            return self._kept
-        made = (self._doubles(converted) + self._rooms(converted)) * np.sqrt(self._level)
-        return self._kept + _sound(made, len(converted))
+            return kept
+        made = (self._doubles(converted) + self._rooms(converted)) * self._level.to(converted.device).sqrt()
+        return kept + _sound(made, len(converted))
 
-    def _doubles(self, converted: np.ndarray) -> np.ndarray:
+    def _doubles(self, converted: Tensor) -> Tensor:
         """Return the spectrum (bins, frames) of one later copy, as strong in each band as all doubles are together."""
-        gain = np.sqrt(self._parts[:, : len(_DOUBLE_FRAMES)].sum(1, keepdims=True))
-        later_s = np.random.default_rng(self._number).uniform(*_LATER_S)
-        return _spectrum(delayed(converted, round(later_s * SAMPLE_RATE))) * _per_bin(gain)
+        gain = self._parts[:, : len(_DOUBLE_FRAMES)].sum(1, keepdim=True).sqrt().to(converted.device)
+        later = round(np.random.default_rng(self._number).uniform(*_LATER_S) * SAMPLE_RATE)
+        return spectrum_of(nn.functional.pad(converted, (later, 0))[: len(converted)]) * _per_bin(gain)
 
-    def _rooms(self, converted: np.ndarray) -> np.ndarray:
+    def _rooms(self, converted: Tensor) -> Tensor:
         """Return the spectrum (bins, frames) of a diffuse copy, with the power that the rooms would have."""
-        power = _band_power(_spectrum(converted))
-        rooms = self._parts[:, len(_DOUBLE_FRAMES) :]
-        wanted = np.stack([parts @ _decays(band) for parts, band in zip(rooms, power, strict=True)])
-        diffuse = _spectrum(signal.oaconvolve(converted, _response(self._number))[: len(converted)])
-        gain = np.sqrt(wanted / np.maximum(_band_power(diffuse), 1e-12)).clip(max=_LARGEST_GAIN)
+        power = band_power(spectrum_of(converted))
+        rooms = self._parts[:, len(_DOUBLE_FRAMES) :].to(converted.device)
+        decayed = torch.stack([_decayed_there(power, _kept_share(seconds)) for seconds in _DECAYS_S], 1)
+        wanted = (rooms[..., None] * decayed).sum(1)
+        diffuse = spectrum_of(filtered(converted, _response(self._number)))
+        gain = (wanted / band_power(diffuse).clamp_min(1e-12)).sqrt().clamp_max(_LARGEST_GAIN)
         return diffuse * _per_bin(gain)
+
+
+def voice_power(voice: np.ndarray) -> np.ndarray:
+    """Return the power of a voice (n,) in each band, float64 (bands, frames)."""
+    return band_power(spectrum_of(torch.from_numpy(np.asarray(voice, np.float32)))).double().numpy()
+
+
+def filtered(samples: Tensor, taps: np.ndarray, before: int = 0) -> Tensor:
+    """Return samples (n,) through a filter (taps,) of which so many lie before the present, on their device.
+
+    In blocks (overlap-save). On the processor they are transformed by scipy: torch would divide few long transforms
+    among its threads, and round them otherwise for each number of them.
+    """
+    size = max(_SHORTEST_BLOCK, 1 << (2 * len(taps) - 1).bit_length())
+    step = size - len(taps) + 1
+    blocks = -(-len(samples) // step)
+    padded = nn.functional.pad(samples, (len(taps) - 1 - before, blocks * step - len(samples) + before))
+    pieces, taps = padded.unfold(0, size, step), np.asarray(taps, np.float32)
+    if samples.device.type == "cpu":
+        found = torch.from_numpy(fft.irfft(fft.rfft(pieces.numpy()) * fft.rfft(taps, size), size))
+    else:
+        there = torch.from_numpy(taps).to(samples.device)
+        found = torch.fft.irfft(torch.fft.rfft(pieces) * torch.fft.rfft(there, size), size)
+    return found[:, len(taps) - 1 :].flatten()[: len(samples)]
 
 
 # ---- powers ----
@@ -99,8 +142,24 @@ def _decays(power: np.ndarray) -> np.ndarray:
 
 def _decayed(power: np.ndarray, seconds: float) -> np.ndarray:
     """Return the power (frames,) after a room that decays by 60 dB in so many seconds."""
-    kept = 10.0 ** (-6.0 * _HOP / SAMPLE_RATE / seconds)
+    kept = _kept_share(seconds)
     return np.asarray(signal.lfilter([1.0 - kept], [1.0, -kept], power))
+
+
+def _decayed_there(power: Tensor, kept: float) -> Tensor:
+    """Return the power (bands, frames) after a room that keeps this share of it from frame to frame.
+
+    Each step adds what came twice as long before, so that there are few of them on any device.
+    """
+    found, behind = (1.0 - kept) * power, 1
+    while behind < power.shape[1]:
+        found = torch.cat([found[:, :behind], found[:, behind:] + kept**behind * found[:, :-behind]], 1)
+        behind *= 2
+    return found
+
+
+def _kept_share(seconds: float) -> float:
+    return float(10.0 ** (-6.0 * _HOP / SAMPLE_RATE / seconds))
 
 
 def _level_ratio(wanted: np.ndarray, known: np.ndarray) -> np.ndarray:
@@ -114,6 +173,7 @@ def _level_ratio(wanted: np.ndarray, known: np.ndarray) -> np.ndarray:
 # ---- spectra ----
 
 
+@lru_cache(maxsize=8)
 def _response(number: int) -> np.ndarray:
     """Return a decaying noise (taps,) of unit energy, another for each channel: short, with the long tail of a room."""
     seconds = np.arange(round(_TAIL_S * SAMPLE_RATE)) / SAMPLE_RATE
@@ -122,28 +182,38 @@ def _response(number: int) -> np.ndarray:
     return np.asarray(noise / np.sqrt((noise**2).sum()), np.float32)
 
 
-def _spectrum(samples: np.ndarray) -> np.ndarray:
-    """Return the short-time spectrum of samples (n,), complex (bins, frames)."""
-    whole = np.pad(samples, (0, max(0, _LENGTH - len(samples))))
-    return np.asarray(signal.stft(whole, nperseg=_LENGTH, noverlap=_LENGTH - _HOP)[2])
+def spectrum_of(samples: Tensor) -> Tensor:
+    """Return the short-time spectrum of samples (n,), complex (bins, frames), of unit gain."""
+    missing = max(0, _LENGTH - len(samples))
+    missing += -(len(samples) + missing) % _HOP
+    padded = nn.functional.pad(samples, (_HOP, missing + _HOP))
+    window = torch.hann_window(_LENGTH, device=samples.device)
+    return torch.fft.rfft(padded.unfold(0, _LENGTH, _HOP) * (window / (_LENGTH / 2))).T
 
 
-def _sound(spectrum: np.ndarray, count: int) -> np.ndarray:
+def _sound(spectrum: Tensor, count: int) -> Tensor:
     """Return the samples (count,) of a short-time spectrum."""
-    return np.asarray(signal.istft(spectrum, nperseg=_LENGTH, noverlap=_LENGTH - _HOP)[1][:count], np.float32)
+    window = torch.hann_window(_LENGTH, device=spectrum.device) * (_LENGTH / 2)
+    halves = (torch.fft.irfft(spectrum.T, _LENGTH) * window).view(-1, 2, _HOP)
+    weight = torch.hann_window(_LENGTH, device=spectrum.device).square().view(2, _HOP).sum(0)  # of all that overlap
+    return ((halves[1:, 0] + halves[:-1, 1]) / weight).flatten()[:count]
 
 
-def _edges() -> np.ndarray:
+@lru_cache(maxsize=1)
+def _edges() -> list[int]:
     """Return the first bin of each band, and the end of the last; bands widen with the frequency."""
     hertz = np.geomspace(_FIRST_BAND_HERTZ, SAMPLE_RATE / 2, _BANDS)
     edges = np.concatenate([[0], np.round(hertz * _LENGTH / SAMPLE_RATE).astype(int)])
     edges[-1] = _LENGTH // 2 + 1
-    return np.unique(edges)
+    return np.unique(edges).tolist()
 
 
-def _band_power(spectrum: np.ndarray) -> np.ndarray:
-    return np.add.reduceat(np.abs(spectrum) ** 2, _edges()[:-1], axis=0)
+def band_power(spectrum: Tensor) -> Tensor:
+    """Return the power in each band of a spectrum (bins, frames): (bands, frames)."""
+    power = torch.addcmul(spectrum.real.square(), spectrum.imag, spectrum.imag)
+    return torch.stack([power[first:stop].sum(0) for first, stop in pairwise(_edges())])
 
 
-def _per_bin(bands: np.ndarray) -> np.ndarray:
-    return np.repeat(bands, np.diff(_edges()), axis=0)
+def _per_bin(bands: Tensor) -> Tensor:
+    ranges = pairwise(_edges())
+    return torch.cat([band.expand(stop - first, -1) for band, (first, stop) in zip(bands, ranges, strict=True)])

@@ -16,6 +16,8 @@ from engine.texts import numeral, tr
 
 _LARGEST_BYTES = 4  # of an integer that holds samples; longer ones are numbers of other kinds
 _SHOWN = 100  # characters of what another library says
+_LOUDEST = 8.0  # of floats in memory: 18 dB above full scale, which no recording is; integers are far above
+_SCALES = tuple(2**bits for bits in (15, 23, 31))  # full scale of integers that became floats
 _UNSIGNED_8 = 128  # silence, in 8 bits without a sign
 
 
@@ -36,6 +38,28 @@ def samples_of(values: npt.ArrayLike) -> Samples:
         )) from cause
     _refuse_other_shapes(given)
     return _scaled(np.atleast_2d(given))
+
+
+def refuse_unscaled(samples: Samples) -> None:
+    """Raise AudioError for samples that were integers, and became floats without being scaled.
+
+    >>> refuse_unscaled(np.array([[0.0, 32767.0]], np.float32))
+    Traceback (most recent call last):
+    engine.errors.AudioError: These samples go up to 32767, where full scale is 1: did you mean samples / 32768?
+    """
+    peak = float(np.abs(samples).max(initial=0.0))
+    if not _LOUDEST < peak < np.inf:  # NaN and infinity are refused when the recording is used
+        return
+    scale = next((scale for scale in _SCALES if peak <= scale), None)
+    if scale is None:
+        raise AudioError(tr(
+            "These samples go up to {peak}, where full scale is 1: give floats from -1 to 1, or 16-bit integers.",
+            peak=numeral(peak, ".6g"),
+        ))
+    raise AudioError(tr(
+        "These samples go up to {peak}, where full scale is 1: did you mean samples / {scale}?",
+        peak=numeral(peak, ".6g"), scale=scale,
+    ))
 
 
 def rate_of(rate: SupportsFloat) -> int:

@@ -110,10 +110,15 @@ def _moving_power(channel: np.ndarray, rate: int) -> float:
 
 def _share_at(channel: np.ndarray, sound: np.ndarray, delay: int) -> Share:
     moved = delayed(sound, delay)
-    shared, power, own = float(channel @ moved), float(moved @ moved), float(channel @ channel)
+    shared, power, own = (_dot(*both) for both in ((channel, moved), (moved, moved), (channel, channel)))
     if power <= 0.0 or own <= 0.0:
         return Share(0.0, delay, 0.0)
     return Share(shared / power, delay, shared / float(np.sqrt(power * own)))
+
+
+def _dot(one: np.ndarray, other: np.ndarray) -> float:
+    """Return the sum of products, which no number of threads changes."""
+    return float((one * other).sum())
 
 
 def _delay_between(channel: np.ndarray, sound: np.ndarray, rate: int) -> int:

@@ -54,12 +54,20 @@ class Encoder(Protocol):
         """Stop encoding; the incomplete file is of no use."""
 
 
-def refuse_unwritable(suffix: str, rate: int, channels: int) -> None:
-    """Raise AudioError if the format of this suffix is unknown or does not support the rate or channels."""
+def refuse_unknown_suffix(suffix: str) -> None:
+    """Raise AudioError if no format has this suffix.
+
+    >>> refuse_unknown_suffix(".flac")
+    """
     if suffix not in SUFFIXES:
         listed = ", ".join(SUFFIXES)
         what = f'a "{suffix}" file' if suffix else tr("a file without a suffix")
         raise AudioError(tr("Audio cannot be saved as {what}: use one of {listed}.", what=what, listed=listed))
+
+
+def refuse_unwritable(suffix: str, rate: int, channels: int) -> None:
+    """Raise AudioError if the format of this suffix is unknown or does not support the rate or channels."""
+    refuse_unknown_suffix(suffix)
     if suffix == ".mp3" and (channels > 2 or rate not in MP3_RATES):
         raise AudioError(
             tr(

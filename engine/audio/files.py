@@ -8,6 +8,8 @@ Every problem with a file is an AudioError with a one-sentence message for the u
 import io
 import math
 import os
+import shutil
+import tempfile
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
@@ -18,8 +20,9 @@ from typing import BinaryIO, Self
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import TypeAliasType
 
-from engine.audio.arrays import rate_of, samples_of
+from engine.audio.arrays import rate_of, refuse_unscaled, samples_of
 from engine.audio.channels import Samples, fold
 from engine.audio.containers import refuse_outside_limits
 from engine.audio.decoder import Decoder
@@ -30,7 +33,7 @@ from engine.audio.session_place import SessionPlace, place_of
 from engine.audio.streams import BLOCK_S, Reader
 from engine.audio.structure import no_sound
 from engine.errors import AudioError, ProvenanceError
-from engine.files import as_path, on_track, replacing, shown_name, writing_errors
+from engine.files import as_path, named, on_track, replacing, shown_name, writing_errors
 from engine.provenance.installation import SWITCHED_OFF, Installation
 from engine.provenance.statement import Statement
 from engine.texts import ntr, numeral, tr
@@ -354,29 +357,44 @@ def read_audio(path: Path | str, track: int | None = None) -> Audio:
         return Audio(samples, source.rate, place=place_of(source.path), notes=source.notes)
 
 
-Recording = Audio | Path | str | tuple[npt.ArrayLike, float]  # in memory, a file, or samples and their rate in Hz
+# in memory, a file, or samples and their rate in Hz; an alias with a name, which signatures show
+Recording = TypeAliasType("Recording", Audio | Path | str | BinaryIO | tuple[npt.ArrayLike, float])
 
 
 def audio_of(recording: Recording) -> Audio:
-    """Return a recording in memory, however it is given: an Audio, the path of a file, or a pair (samples, rate).
+    """Return a recording in memory, however it is given: an Audio, a file, also an open one, or a pair (samples, rate).
 
-    Raises AudioError for anything else, and for a file that cannot be read.
+    Raises AudioError for anything else, for a file that cannot be read, and for floats that were integers.
 
     >>> audio_of((np.zeros(44100), 44100)).duration_s, audio_of("vocal.flac").duration_s
     (1.0, 3.0)
     """
-    if isinstance(recording, Audio):
-        return recording
     if isinstance(recording, str | os.PathLike):
         return read_audio(recording)
+    if isinstance(recording, io.BufferedIOBase):
+        return _read_open(recording)
     if isinstance(recording, tuple) and len(recording) == 2:
-        return Audio(*recording)  # type: ignore[arg-type]  # it checks them
+        recording = Audio(*recording)  # type: ignore[arg-type]  # it checks them
+    if isinstance(recording, Audio):
+        refuse_unscaled(recording.samples)
+        return recording
     raise AudioError(
         tr(
-            "A recording is the path of a file, an Audio, or a pair (samples, rate), not {name}.",
+            "A recording is the path of a file, an open file, an Audio, or a pair (samples, rate), not {name}.",
             name=type(recording).__name__,
         )
     )
+
+
+def _read_open(recording: BinaryIO) -> Audio:
+    """Read an open file, such as BytesIO, from its beginning: by a file on the disk, as all else that reads files."""
+    if recording.seekable():
+        recording.seek(0)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "recording"
+        with path.open("wb") as copied:
+            shutil.copyfileobj(recording, copied)
+        return read_audio(named(path, str(getattr(recording, "name", type(recording).__name__))))
 
 
 # ---- out ----

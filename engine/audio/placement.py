@@ -13,9 +13,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy import fft, linalg, ndimage, signal
+import torch
+from scipy import fft, linalg, ndimage
+from torch import Tensor
 
-from engine.audio.ambience import Ambience
+from engine.audio.ambience import Ambience, filtered, voice_power
 from engine.audio.channels import LARGEST_DELAY_S, delayed, share_of
 from engine.units import HOP, SAMPLE_RATE, frame_count
 
@@ -46,7 +48,13 @@ class Placement:
         """Return the channels (channels, n) with the converted voice (n,) in place of the recording's, float32."""
         if not self._channels:
             return converted[None]
-        return np.asarray([channel.with_voice(converted) for channel in self._channels], np.float32)
+        return self.place_there(torch.from_numpy(np.asarray(converted, np.float32))).numpy()
+
+    def place_there(self, converted: Tensor) -> Tensor:
+        """Return the channels (channels, n) with the converted voice (n,) likewise, on its device."""
+        if not self._channels:
+            return converted[None]
+        return torch.stack([channel.with_voice(converted) for channel in self._channels])
 
 
 def keep_silence(placed: np.ndarray, samples: np.ndarray) -> np.ndarray:
@@ -54,12 +62,28 @@ def keep_silence(placed: np.ndarray, samples: np.ndarray) -> np.ndarray:
 
     Otherwise what a filter or a slow gain spreads would be heard alone in a channel that rests. One channel stays.
     """
-    if len(samples) == 1 or (samples != 0.0).all():
+    if len(samples) == 1:
         return placed
-    is_silent = ndimage.binary_opening(samples == 0.0, np.ones((1, _SILENT), bool))
-    around = ndimage.binary_dilation(is_silent, np.ones((1, 2 * _EDGE + 1), bool))
-    gain = ndimage.uniform_filter1d(1.0 - around.astype(np.float32), 2 * _EDGE + 1, axis=1)
-    return np.where(is_silent, np.float32(0.0), placed * gain.clip(0.0, 1.0))
+    kept = placed
+    for number, channel in enumerate(samples):
+        silences = _silences(channel)
+        if not len(silences):
+            continue
+        kept = placed.copy() if kept is placed else kept
+        is_sound, near_sound = np.ones((2, len(channel)), np.float32)
+        for start, stop in silences:
+            is_sound[start:stop] = 0.0
+            near_sound[max(0, start - _EDGE) : stop + _EDGE] = 0.0
+        gain = ndimage.uniform_filter1d(near_sound, 2 * _EDGE + 1)
+        kept[number] = np.where(is_sound > 0.0, placed[number] * gain.clip(0.0, 1.0), np.float32(0.0))
+    return kept
+
+
+def _silences(channel: np.ndarray) -> np.ndarray:
+    """Return where digital silence of 50 ms or more begins and ends in a channel (n,): (silences, 2)."""
+    is_zero = np.concatenate([[False], channel == 0.0, [False]])
+    edges = np.flatnonzero(is_zero[1:] != is_zero[:-1]).reshape(-1, 2)
+    return edges[edges[:, 1] - edges[:, 0] >= _SILENT]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,19 +97,18 @@ class _Channel:
     level: float = 1.0  # of what it holds of the recording's voice, against that voice
     ambience: Ambience | None = None
 
-    def with_voice(self, voice: np.ndarray) -> np.ndarray:
-        """Return the channel (n,) with this voice (n,), at the level of the recording's."""
+    def with_voice(self, voice: Tensor) -> Tensor:
+        """Return the channel (n,) with this voice (n,), at the level of the recording's, on its device."""
         held = self.held(voice)
         if len(self.taps):  # the filter is not known where the recording's voice has no energy, and this one may have
-            held = held * np.float32(np.clip(self.level / max(_level(held, voice), 1e-6), *_LEVELLED))
-        return held + (self.ambience.of(voice) if self.ambience else self.rest)
+            powers = (_power_there(one).clamp_min(1e-20) for one in (voice, held))
+            held = held * (self.level * torch.div(*powers).sqrt()).clamp(*_LEVELLED)
+        return held + (self.ambience.of_there(voice) if self.ambience else torch.from_numpy(self.rest).to(voice.device))
 
-    def held(self, voice: np.ndarray) -> np.ndarray:
+    def held(self, voice: Tensor) -> Tensor:
         """Return what the channel holds of a voice (n,), but for the rest."""
-        held: np.ndarray = self.gain * delayed(voice, self.delay)
-        if len(self.taps):
-            held = held + signal.oaconvolve(voice, self.taps.astype(np.float32))[_BEFORE:][: len(voice)]
-        return held
+        held = torch.from_numpy(self.gain).to(voice.device) * _moved(voice, self.delay)
+        return held + filtered(voice, self.taps, _BEFORE) if len(self.taps) else held
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +116,15 @@ class _Voice:
     """The voice (n,) of a recording, with what is computed of it once for all channels."""
 
     samples: np.ndarray
+
+    @property
+    def tensor(self) -> Tensor:
+        return torch.from_numpy(np.asarray(self.samples, np.float32))
+
+    @cached_property
+    def power(self) -> np.ndarray:
+        """The power in the bands of the ambience, (bands, frames)."""
+        return voice_power(self.samples)
 
     @cached_property
     def size(self) -> int:
@@ -130,16 +162,23 @@ def _taken_apart(channel: np.ndarray, voice: _Voice, number: int) -> _Channel:
     is_panned = abs(share.correlation) > _PANNED
     gain = _gain(channel, delayed(voice.samples, share.delay)) if is_panned else np.zeros(len(channel), np.float32)
     found = _Channel(share.delay, gain, np.zeros(0), channel)
-    found = replace(found, rest=channel - found.held(voice.samples))
+    found = replace(found, rest=channel - found.held(voice.tensor).numpy())
     if _power(found.rest) > _NOTHING * _power(channel):
-        filtered = replace(found, taps=voice.filter_to(found.rest))
-        held = filtered.held(voice.samples)
-        filtered = replace(filtered, rest=channel - held, level=_level(held, voice.samples))
-        if _power(filtered.rest) < (1.0 - _EXPLAINED) * _power(found.rest):
-            found = filtered
+        explained = replace(found, taps=voice.filter_to(found.rest))
+        held = explained.held(voice.tensor).numpy()
+        explained = replace(explained, rest=channel - held, level=_level(held, voice.samples))
+        if _power(explained.rest) < (1.0 - _EXPLAINED) * _power(found.rest):
+            found = explained
     if _power(found.rest) > _NOTHING * _power(channel):
-        found = replace(found, ambience=Ambience(found.rest, voice.samples, number))
+        found = replace(found, ambience=Ambience(found.rest, voice.samples, number, voice.power))
     return found
+
+
+def _moved(voice: Tensor, delay: int) -> Tensor:
+    """Return a voice (n,) later, or earlier for a negative delay; see `delayed`."""
+    if abs(delay) >= len(voice):
+        return torch.zeros_like(voice)
+    return torch.nn.functional.pad(voice, (delay, -delay))
 
 
 def _level(held: np.ndarray, voice: np.ndarray) -> float:
@@ -147,7 +186,13 @@ def _level(held: np.ndarray, voice: np.ndarray) -> float:
 
 
 def _power(samples: np.ndarray) -> float:
-    return float(samples @ samples)
+    return float(np.square(samples).sum())  # which no number of threads changes, unlike a product
+
+
+def _power_there(samples: Tensor) -> Tensor:
+    """Return the power of samples (n,) in pieces that are too short for several threads."""
+    padded = torch.nn.functional.pad(samples.square(), (0, -len(samples) % HOP))
+    return padded.view(-1, HOP).sum(1).sum()
 
 
 def _gain(channel: np.ndarray, voice: np.ndarray) -> np.ndarray:

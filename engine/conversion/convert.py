@@ -26,6 +26,8 @@ from engine.analysis.windows import Window, cut_windows
 from engine.audio.files import Audio, AudioWriter, Recording, audio_of, open_audio
 from engine.audio.headroom import Lowered, Metered
 from engine.audio.players import players
+from engine.audio.result_format import SOURCE
+from engine.audio.result_rate import at_result_rate, rate_of_results
 from engine.audio.session_place import place_of
 from engine.audio.streams import Source, at_engine_rate
 from engine.conversion.edit_data import EditData
@@ -49,6 +51,7 @@ from engine.texts import joined, ntr, numeral, tr
 from engine.units import HOP, SAMPLE_RATE
 from engine.version import __version__
 from engine.voices.imported import AnyVoice, networks_digest, voice_of
+from engine.workers import Threads, Workers
 
 _ANALYSING = tr("analysing")
 _SURVEY_WORK, _TAKE_WORK = 0.6, 0.4  # measured, in parts of a conversion with one take
@@ -61,13 +64,21 @@ class Take:
     Attributes
     ----------
     audio : Audio
-        At SAMPLE_RATE, with the length and the channels of the recording.
+        At the rate that was asked for, with the length and the channels of the recording.
     seed : int
         Of its variation and its noise.
+    rendered : Audio
+        The same at SAMPLE_RATE, as it was rendered: what edits go on from.
     """
 
     audio: Audio
     seed: int
+    rendered: Audio
+
+    @classmethod
+    def at(cls, rendered: Audio, seed: int, rate: int, recording: Audio) -> "Take":
+        """Return a take of a recording at a rate in hertz."""
+        return cls(at_result_rate(rendered, rate, recording), seed, rendered)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -168,16 +179,18 @@ def convert(
     settings: Chosen | None = None,
     report: Report | None = None,
     device: str = AUTO,
+    threads: Threads | None = None,
+    rate: int | str = SOURCE,
 ) -> Conversion:
     """Convert a recording in memory to another voice.
 
     Parameters
     ----------
-    recording : Audio, Path, str or pair (samples, rate)
+    recording : Audio, Path, str, open file or pair (samples, rate)
         One dry vocal, sung or spoken, of up to 8 channels.
     voice : Voice, ImportedVoice, str or Path
         Loaded, or as `load_any_voice` takes it: an id, a name, a package.
-    settings : mapping, ConversionSettings or callable, optional
+    settings : ConversionValues, ConversionSettings or callable, optional
         Single settings by their names, such as {"takes": 2}: the others come from the preset for the style of the
         recording, and the transposition is the one that fits the voice. ConversionSettings decide everything. A
         function returns them for the style.
@@ -185,11 +198,16 @@ def convert(
         Receives the progress (0..1, message) and may raise Cancelled.
     device : str
         auto, cpu, or a GPU such as cuda or mps.
+    threads : int or callable, optional
+        How many windows of the recording are converted at once, or a function that is asked before each further one; by
+        default as many as there are cores, or as torch was given. The samples are the same for any number.
+    rate : int or str
+        Of the takes, in hertz: 44100, 48000, or source, the rate of the recording, but at least 44100.
 
     Returns
     -------
     Conversion
-        Each take has the length and the channels of the recording, at SAMPLE_RATE.
+        Each take has the length and the channels of the recording.
 
     Raises
     ------
@@ -210,15 +228,16 @@ def convert(
     [3.0, 3.0]
     """
     audio, voice, chosen = audio_of(recording), voice_of(voice), chosen_by(settings)
-    takes = 1 if callable(settings) else chosen("melodic").takes
+    takes, result_rate = 1 if callable(settings) else chosen("melodic").takes, rate_of_results(rate, audio)
     progress = _Progress(report, audio.duration_s, takes)
-    renderer, transpose = _surveyed(lambda: nullcontext(audio), voice, chosen, progress, device)
-    kept = zip(*_rendered(audio, renderer, progress), strict=True)
+    with Workers(threads) as workers:
+        renderer, transpose = _surveyed(lambda: nullcontext(audio), voice, chosen, progress, device, workers)
+        kept = zip(*_rendered(audio, renderer, progress, workers), strict=True)
     source = sha256(audio.samples.tobytes()).hexdigest()
     statement = statement_for(voice, replace(renderer.settings, transpose=transpose), source)
     place = audio.place and audio.place.at(SAMPLE_RATE)
     made = [
-        Take(Audio(np.concatenate(pieces, 1), SAMPLE_RATE, statement, place), seed)
+        Take.at(Audio(np.concatenate(pieces, 1), SAMPLE_RATE, statement, place), seed, result_rate, audio)
         for pieces, seed in zip(kept, renderer.seeds, strict=True)
     ]
     warning = _joined(*audio.notes, _warning(renderer, transpose))
@@ -234,6 +253,7 @@ def convert_file(
     report: Report | None = None,
     device: str = AUTO,
     installation: Installation | None = None,
+    threads: Threads | None = None,
     surveyed: Callable[[Survey], None] = Survey.refuse_silence,
 ) -> FileConversion:
     """Convert a file of any length to another voice, in memory that does not grow with the length.
@@ -248,6 +268,8 @@ def convert_file(
         As for `convert`.
     installation : Installation, optional
         Signs the takes' content credentials; by default that of the environment.
+    threads : int or callable, optional
+        As for `convert`.
     surveyed : callable
         Receives what is known of the recording before it is converted, and may raise; by default it refuses silence.
 
@@ -277,18 +299,19 @@ def convert_file(
     refuse_overwriting(source, paths)
     with open_audio(source) as opened:
         progress = _Progress(report, opened.duration_s, len(paths))
-    renderer, transpose = _surveyed(partial(open_audio, source), voice, by_recording, progress, device)
-    surveyed(renderer.survey)
-    chosen = renderer.settings
-    _refuse_other_count(chosen, paths)
-    statement = statement_for(voice, replace(chosen, transpose=transpose), file_digest(source))
-    place = place_of(source)
-    with ExitStack() as stack:
+    with Workers(threads) as workers, ExitStack() as stack:
+        opening = partial(open_audio, source)
+        renderer, transpose = _surveyed(opening, voice, by_recording, progress, device, workers)
+        surveyed(renderer.survey)
+        chosen = renderer.settings
+        _refuse_other_count(chosen, paths)
+        statement = statement_for(voice, replace(chosen, transpose=transpose), file_digest(source))
+        place = place_of(source)
         writers = [
             stack.enter_context(AudioWriter(target, SAMPLE_RATE, opened.channels, statement, installation, place))
             for target in paths
         ]
-        for pieces in _rendered(stack.enter_context(open_audio(source)), renderer, progress):
+        for pieces in _rendered(stack.enter_context(opening()), renderer, progress, workers):
             for writer, piece in zip(writers, pieces, strict=True):
                 writer.write(piece)
     unsigned = next((writer.unsigned for writer in writers if writer.unsigned), None)
@@ -312,11 +335,12 @@ def _surveyed(
     chosen_by_style: Callable[[Style], ConversionSettings],
     progress: "_Progress",
     device: str,
+    workers: Workers,
 ) -> tuple[Renderer, float]:
     """Survey a recording, which `opened` gives to be read from its beginning; return what renders it, and the
     transposition."""
     base = base_on(device)
-    survey, analysed = _survey(opened, base, progress)
+    survey, analysed = _survey(opened, base, progress, workers)
     chosen = chosen_by_style(survey.style)
     if survey.dryness and not survey.dryness.is_close:
         chosen = replace(chosen, texture=0.0)  # or the room and the others would be kept as well (EXPERIMENTS)
@@ -326,20 +350,23 @@ def _surveyed(
     if chosen.notes_out_of_range == REFUSE:
         notes_beyond(survey.seconds_of_notes, transpose, furthest(chosen.harmony)).refuse()
     melody = ShapedMelody(chosen, transpose, chosen.harmony_key)
-    return renderer_for(base, voice.on(base.device), survey, chosen, melody, analysed=analysed), transpose
+    renderer = renderer_for(
+        base, voice.on(base.device), survey, chosen, melody, analysed=analysed, workers=workers
+    )
+    return renderer, transpose
 
 
 def _survey(
-    opened: Callable[[], AbstractContextManager[Source]], base: BaseModel, progress: "_Progress"
+    opened: Callable[[], AbstractContextManager[Source]], base: BaseModel, progress: "_Progress", workers: Workers
 ) -> tuple[Survey, AnalysedWindows]:
     """Survey a recording; once more, and lower, where it proves to be above full scale."""
     lowered_db = 0.0
     while True:
-        analysed = AnalysedWindows(base.quick_listener, KEPT_FRAMES)
+        analysed = AnalysedWindows(base.quick_listener, KEPT_FRAMES, workers=workers)
         with opened() as source:
             metered = Metered(source)
             lowered = Lowered(metered, lowered_db)
-            survey = survey_recording(at_engine_rate(lowered), base, progress.surveyed, analysed)
+            survey = survey_recording(at_engine_rate(lowered), base, progress.surveyed, analysed, workers)
         if metered.headroom.lowered_db == lowered_db:
             return replace(survey, headroom=metered.headroom), analysed
         lowered_db = metered.headroom.lowered_db
@@ -367,7 +394,7 @@ def chosen_transpose(settings: ConversionSettings, survey: Survey, voice: AnyVoi
     if not isinstance(settings.transpose, str):
         return settings.transpose
     if settings.transpose == BEST:
-        return best_key_for(survey.seconds_of_notes, voice.card).semitones
+        return best_key_for(survey.seconds_of_notes, voice.card, survey.style == "melodic").semitones
     if not survey.voiced:
         return 0
     return fitting_key(survey.pitch, survey.seconds_of_notes, voice.card, survey.style == "melodic")
@@ -386,13 +413,14 @@ def chosen_key(settings: ConversionSettings, survey: Survey) -> str:
     return found
 
 
-def _rendered(source: Source, renderer: Renderer, progress: "_Progress") -> Iterator[list[np.ndarray]]:
+def _rendered(
+    source: Source, renderer: Renderer, progress: "_Progress", workers: Workers
+) -> Iterator[list[np.ndarray]]:
     """Yield the samples (channels, n) of every take, window by window, without gaps."""
     lowered = Lowered(source, renderer.survey.headroom.lowered_db)
-    for window in cut_windows(at_engine_rate(lowered)):
-        with memory_of(renderer.base.device):
-            pieces = renderer.render(window, partial(progress.rendered, window))
-        yield pieces
+    windows = cut_windows(at_engine_rate(lowered))
+    with memory_of(renderer.base.device):
+        yield from workers.in_order(renderer.rendered(one, partial(progress.rendered, one)) for one in windows)
 
 
 def _edit_data(renderer: Renderer, transpose: float) -> EditData:
@@ -440,15 +468,16 @@ class _Progress:
     def __init__(self, report: Report | None, duration_s: float | None, takes: int) -> None:
         self._report, self._duration_s = report, duration_s
         self._survey_share = _SURVEY_WORK / (_SURVEY_WORK + takes * _TAKE_WORK)
+        self._rendered_frames = 0.0
         self._show(0.0, _ANALYSING)
 
     def surveyed(self, seconds: float) -> None:
         self._show(self._survey_share * self._share(seconds), _ANALYSING)
 
     def rendered(self, window: Window, share: float) -> None:
-        """Show that a share of the takes of this window is there."""
-        frames = window.core_start + share * (window.core_stop - window.core_start)
-        done = self._share(frames * HOP / SAMPLE_RATE)
+        """Show that so large a share of the takes of a window is there."""
+        self._rendered_frames += share * (window.core_stop - window.core_start)
+        done = self._share(self._rendered_frames * HOP / SAMPLE_RATE)
         self._show(self._survey_share + (1 - self._survey_share) * done, tr("converting"))
 
     def _share(self, seconds: float) -> float:

@@ -6,6 +6,7 @@ channel is converted by itself; else it would become a copy of the other. What s
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -15,7 +16,8 @@ from engine.analysis.windows import Window
 from engine.audio.channels import Share, shares_of
 from engine.units import FRAME_RATE, SAMPLE_RATE
 
-Apart = Callable[[Window], frozenset[int]]  # which channels of a window are converted by themselves
+Decided = Callable[[], frozenset[int]]  # called for one window after the other
+Apart = Callable[[Window], Decided]  # which channels of a window are converted by themselves
 
 _UNLIKE = 0.8  # correlation; above, it is one performance
 _STRETCH_FRAMES, _VOICED_FRAMES, _STEP_FRAMES = 30, 14, 10
@@ -25,27 +27,30 @@ _OFF_CENTS = 7.5  # median of the stretches; two microphones and rooms have less
 _SAME_NOTE_CENTS, _SAME_NOTES = 100.0, 0.7  # of the frames of a double are so near to the other's note, in any octave
 
 
-def no_doubles(window: Window) -> frozenset[int]:
-    """Return no channels."""
-    return frozenset()
+def no_doubles(window: Window) -> Decided:
+    """Return what gives no channels."""
+    return frozenset
 
 
 class DetectedDoubles:
-    """Finds the doubles of windows in order; where it cannot be told, what was found before still holds."""
+    """Finds the doubles of windows; where it cannot be told, what was found in the window before still holds."""
 
     def __init__(self) -> None:
         self._found: frozenset[int] = frozenset()
 
-    def __call__(self, window: Window) -> frozenset[int]:
-        """Return the channels of a window that hold doubles of the one that leads."""
+    def __call__(self, window: Window) -> Decided:
+        """Return what gives the channels of a window that hold doubles of the one that leads."""
         if len(window.samples) == 1:
-            return frozenset()
+            return frozenset
         leading, shares = shares_of(window.samples, SAMPLE_RATE)
-        unlike = {number: share for number, share in shares.items() if abs(share.correlation) < _UNLIKE}
-        told = {}
-        for number, share in unlike.items():
-            if window.samples[number].any():
-                told[number] = _is_double(window.samples[leading], window.samples[number], share)
+        told = {
+            number: _is_double(window.samples[leading], window.samples[number], share)
+            for number, share in shares.items()
+            if abs(share.correlation) < _UNLIKE and window.samples[number].any()
+        }
+        return partial(self._decided, told)
+
+    def _decided(self, told: dict[int, bool | None]) -> frozenset[int]:
         kept = {number for number, is_double in told.items() if is_double is None and number in self._found}
         self._found = frozenset(kept | {number for number, is_double in told.items() if is_double})
         return self._found

@@ -60,9 +60,9 @@ def best_key(seconds: np.ndarray, low: int, high: int, largest: int = LARGEST_TR
     return BestKey(semitones, shares[semitones])
 
 
-def best_key_for(seconds: np.ndarray, voice: VoiceCard) -> BestKey:
-    """Return the best key for a voice's range. Raises SettingsError if that is not known."""
-    ends = [voice.vocal_range.get(end) for end in ("min", "max")]
+def best_key_for(seconds: np.ndarray, voice: VoiceCard, sung: bool) -> BestKey:
+    """Return the best key for the range in which a voice sings or speaks. Raises SettingsError if that is not known."""
+    ends = [voice.range_where(sung).get(end) for end in ("min", "max")]
     if not all(ends):
         raise SettingsError(tr(
             "The range of {name} is not known: give the transposition in semitones, or auto.",

@@ -28,6 +28,7 @@ from engine.conversion.settings import ConversionSettings
 from engine.errors import VoiceError
 from engine.features.analysed_windows import AnalysedWindows
 from engine.features.survey import survey_recording
+from engine.installed import add_extra
 from engine.networks.base import BaseModel
 from engine.networks.envelope_decoder import EnvelopeDecoder, between_decoders, prosody_input
 from engine.networks.layers import FrameConvolution
@@ -93,7 +94,7 @@ def export_onnx(voice: Voice, folder: Path, accent: float = 1.0) -> Path:
     try:
         import onnx  # noqa: F401 - what PyTorch writes with
     except ImportError as cause:
-        raise VoiceError(tr("Exporting as ONNX needs a package: pip install 'timbre-studio[onnx]'.")) from cause
+        raise VoiceError(tr("Exporting as ONNX needs a package: {install}.", install=add_extra("onnx"))) from cause
     base = base_on("cpu")
     decoder = between_decoders(base.decoder, voice.decoder, accent)
     networks: dict[str, tuple[nn.Module, dict[str, Tensor]]] = {

@@ -16,6 +16,8 @@ _SNAP_FADE_MS = 60.0  # from the correction of one note to that of the next
 LARGEST_TRANSPOSE = 24  # by hand, or for the best key
 OCTAVE = 12  # semitones
 _LARGEST_FITTING = 12  # by octaves, or of speech
+_UNSURE = 2.0  # semitones by which an estimate of speech is usually off: engine/voices/estimated_pitch.py
+_LIKED = 1 / 3  # of the way from known speech to estimated singing: further up judges prefer the octave below
 _NEARER = 2.0  # semitones by which another octave must bring singing nearer to the voice
 
 
@@ -73,13 +75,24 @@ def fitting_transpose(source: PitchStatistics, voice: VoiceCard, sung: bool, kep
     """Return the semitones, -12..12, that bring a recording's median pitch closest to the voice's singing or speech.
 
     Whole octaves for singing, to keep the key; the original octave unless another one is clearly nearer. kept: what was
-    found for less of it, which stays likewise, in speech too.
+    found for less of it, which stays likewise, in speech too. A voice that was only recorded speaking sings from there
+    a third of the way up to the estimate; one that was only recorded singing speaks within two semitones of it.
     """
     if voice.is_imported:  # nobody knows how high it sings
         return 0
-    distance = voice.pitch_where(sung).median - source.median
+    distance = _aim(source, voice, sung) - source.median
     step = OCTAVE if sung else 1
     near = 6 + _NEARER / 2 if sung else _NEARER
     if (sung or kept is not None) and abs(distance - (kept or 0)) < near:
         return kept or 0
     return int(np.clip(step * round(distance / step), -_LARGEST_FITTING, _LARGEST_FITTING))
+
+
+def _aim(source: PitchStatistics, voice: VoiceCard, sung: bool) -> float:
+    """Return the median that is aimed at, as a MIDI note number; the source's where the voice may well be at home."""
+    aim = voice.pitch_where(sung).median
+    if voice.is_known_to(sung):
+        return aim
+    spoken = voice.pitch_where(False).median
+    lowest, highest = (spoken, spoken + _LIKED * (aim - spoken)) if sung else (aim - _UNSURE, aim + _UNSURE)
+    return float(np.clip(source.median, lowest, highest))

@@ -1,7 +1,8 @@
 """Render the windows of a recording in another voice, joined by cross-fades."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -34,6 +35,7 @@ from engine.networks.spectral_frames import cut_frames
 from engine.networks.synthesizer import Residual, synthesize
 from engine.units import DECIBELS_PER_NEPER, HOP
 from engine.voices.voice import Voice
+from engine.workers import Turn, Work, Workers
 
 _DRIFT_SEMITONES = 0.10  # how far the pitch of a varied take wanders
 _DRIFT_DB = 1.2  # and its loudness
@@ -50,11 +52,12 @@ class Analysed:
     """Analysis of one window on the frame grid; envelopes are relative to the recording's level.
 
     given: its samples that are the recording's. loudness_db: of those alone, (2, frames), as far up as it is compared
-    with the voice, and of all of it.
+    with the voice, and of all of it. room: (frames,), how far each is the room after a voice, 0..1.
     """
 
     given: slice
     loudness_db: np.ndarray
+    room: np.ndarray
     pitch: Pitch
     envelope: Tensor  # (frames, BANDS)
     content: Tensor  # (1, frames, CONTENT), after retrieval
@@ -129,14 +132,26 @@ class SungWindow:
     apart: frozenset[int]
 
 
+@dataclass(frozen=True, eq=False)
+class Sung:
+    """A window in its silence, analysed, and for each take its pitch and its phase from zero on (frames + 1,)."""
+
+    window: Window
+    analysed: Analysed
+    pitches: list[Pitch]
+    cycles: list[np.ndarray]
+
+
 class Renderer:
-    """Render windows in order, carrying pulse phase and overlap from one to the next so that cross-fades are inaudible.
+    """Render windows, carrying pulse phase and overlap from one to the next so that cross-fades are inaudible.
+
+    All else of a window depends on no other one, so windows are rendered side by side (engine/workers.py).
 
     Base and voice are on the same device, where the networks run; audio and pitch stay on the processor.
 
     phases: initial phases of the pulses in cycles, by the number of each take to render (the first is 0), by default 0
     for every take of the settings; analysed: windows that are already analysed; apart: which channels are converted by
-    themselves, by default doubles. `sung` collects pitch and phases of each window.
+    themselves, by default doubles; workers: of the conversion. `sung` collects pitch and phases of each window.
     """
 
     def __init__(
@@ -149,13 +164,15 @@ class Renderer:
         phases: Mapping[int, float] | None = None,
         analysed: AnalysedWindows | None = None,
         apart: Apart | None = None,
+        workers: Workers | None = None,
     ) -> None:
+        self._workers = workers or Workers(1)
         self.base, self.voice, self.survey, self.settings, self.melody = base, voice, survey, settings, melody
         self._phases = dict.fromkeys(range(settings.takes), 0.0) if phases is None else dict(phases)
         self.numbers = list(self._phases)
         self.seeds = [settings.seed + number for number in range(settings.takes)]
         self.sung: list[SungWindow] = []
-        self._windows = analysed or AnalysedWindows(base.quick_listener)
+        self._windows = analysed or AnalysedWindows(base.quick_listener, workers=self._workers)
         self._overlaps: dict[int, np.ndarray] = {}
         is_far = survey.dryness is not None and survey.dryness.is_reverberant  # where pitch differs by the room
         self._apart = apart or (no_doubles if is_far else DetectedDoubles())
@@ -181,70 +198,122 @@ class Renderer:
         self._beyond = beyond(voice, self._is_sung)
         self._sustained = SustainedNotes(self._placed(survey.sustained.rows))
 
-    def render(self, window: Window, done: Callable[[float], None] = lambda share: None) -> list[np.ndarray]:
-        """Render the core of a window in every take, (channels, n) each. done: receives the share of the takes, 0..1,
-        after each of them."""
-        apart = self._apart(window)
-        together = [number for number in range(len(window.samples)) if number not in apart]
-        parts = {self: together} | {self._renderer_beside(number): [number] for number in sorted(apart)}
-        windows = [window.of(channels) for channels in parts.values()]
-        placements = [Placement(one.samples, one.voice) for one in windows]
-        sung = zip(*(renderer.voices(one, apart) for renderer, one in zip(parts, windows, strict=True)), strict=True)
-        takes: list[np.ndarray] = []
-        for number, voices in zip(self.numbers, sung, strict=True):
-            placed = np.empty(window.samples.shape, np.float32)
-            for channels, placement, voice in zip(parts.values(), placements, voices, strict=True):
-                placed[channels] = placement.place(voice)
-            takes.append(self._join(number, window, limit_peaks(keep_silence(placed, window.samples))))
-            done(len(takes) / len(self.numbers))
-        return takes
+    def render(self, window: Window) -> list[np.ndarray]:
+        """Render the core of the next window in every take, (channels, n) each."""
+        return self._workers.alone(self.rendered(window))
 
-    def voices(self, window: Window, apart: frozenset[int]) -> Iterator[np.ndarray]:
-        """Yield the voice of a whole window in every take, (n,); apart: the channels that this is one of, or not."""
+    def rendered(self, window: Window, done: Callable[[float], None] = lambda share: None) -> Work[list[np.ndarray]]:
+        """Render the core of a window in every take, (channels, n) each, beside other windows of the recording.
+
+        done: receives the share of each take in all of them, when it is there.
+        """
+        beside = self._workers.beside
+        apart = self._apart(window)
+        yield Turn.IN_ORDER
+        parts = self._parts(window, apart())
+        yield Turn.ANY_ORDER
+        sung = beside(*(partial(part.renderer.sing, part.window) for part in parts))
+        placements = beside(*(partial(Placement, part.window.samples, part.window.voice) for part in parts))
+        yield Turn.IN_ORDER
+        starts = [part.renderer.begin(one, parts) for part, one in zip(parts, sung, strict=True)]
+        yield Turn.ANY_ORDER
+
+        def take(index: int) -> np.ndarray:
+            placed = np.empty(window.samples.shape, np.float32)
+            for part, one, placement, begins in zip(parts, sung, placements, starts, strict=True):
+                voice = part.renderer.take(index, one, begins[index])
+                placed[part.channels] = placement.place(voice)
+            limited = limit_peaks(keep_silence(placed, window.samples))
+            self._workers.say(partial(done, 1 / len(self.numbers)))
+            return limited
+
+        takes = beside(*(partial(take, index) for index in range(len(self.numbers))))
+        yield Turn.IN_ORDER
+        return [self._join(number, window, samples) for number, samples in zip(self.numbers, takes, strict=True)]
+
+    def _parts(self, window: Window, apart: frozenset[int]) -> "list[_Part]":
+        """Return the channels that are converted together, and each that is by itself."""
+        together = [number for number in range(len(window.samples)) if number not in apart]
+        parts = [_Part(self, together, window.of(together))]
+        return parts + [_Part(self._renderer_beside(number), [number], window.of([number])) for number in sorted(apart)]
+
+    def sing(self, window: Window) -> "Sung":
+        """Analyse a window and give each take its pitch."""
         window = window.in_silence()
         analysed = self._analyse(window)
         pitches = [self.melody.take_pitch(number, window.first_frame, analysed.pitch) for number in self.numbers]
-        cores = [pitch[window.core] for pitch in pitches]
-        self.sung.append(SungWindow(window.core_start, cores, list(self._phases.values()), apart))
-        for number, pitch in zip(self.numbers, pitches, strict=True):
-            yield self._take(number, window, analysed, pitch)
+        return Sung(window, analysed, pitches, [self._cycles(pitch) for pitch in pitches])
+
+    def begin(self, sung: "Sung", parts: "Sequence[_Part]") -> list[float]:
+        """Return the phase in cycles with which each take begins a window, given those before it."""
+        window, phases = sung.window, list(self._phases.values())
+        cores = [pitch[window.core] for pitch in sung.pitches]
+        apart = frozenset(part.channels[0] for part in parts[1:])
+        self.sung.append(SungWindow(window.core_start, cores, phases, apart))
+        starts = []
+        for number, phase, cycles in zip(self.numbers, phases, sung.cycles, strict=True):
+            start = (phase - cycles[window.core.start]) % 1.0
+            if not window.last:
+                self._phases[number] = float(start + cycles[window.core.stop])
+            starts.append(start)
+        return starts
+
+    def take(self, index: int, sung: "Sung", start: float) -> np.ndarray:
+        """Return the voice of a take in a whole window, (n,)."""
+        number, window, analysed, pitch = self.numbers[index], sung.window, sung.analysed, sung.pitches[index]
+        samples = self._samples(number, window, analysed, pitch, start)[analysed.given]
+        return self._match(number, window, samples, analysed)
 
     def _renderer_beside(self, channel: int) -> "Renderer":
         """Return the renderer of a channel that is converted by itself."""
         if channel not in self._beside:
-            phases = dict.fromkeys(self.numbers, 0.0)
+            phases, workers = dict.fromkeys(self.numbers, 0.0), self._workers
             self._beside[channel] = type(self)(
-                self.base, self.voice, self.survey, self.settings, self.melody.beside(), phases
+                self.base, self.voice, self.survey, self.settings, self.melody.beside(), phases, workers=workers
             )
         return self._beside[channel]
+
+    def _cycles(self, pitch: Pitch) -> np.ndarray:
+        """Return the phase at each frame, and at one more, of what begins at zero: float64 (frames + 1,) cycles."""
+        return cycles_per_frame(pitch.one_frame_longer().hertz, 0.0)
 
     def _analyse(self, window: Window) -> Analysed:
         found = self._windows.analyse(window)
         mid, pitch, level = found.mid, self.melody.source_pitch(window.first_frame, found.pitch), self.survey.level
-        measured = found.envelope if pitch is found.pitch else measure_envelope(mid, pitch)
+        measured = found.envelope if pitch is found.pitch else measure_envelope(mid, pitch, self.base.device)
         with torch.inference_mode():
-            envelope = (self._placed(measured) - level.nepers).clamp_min(SILENT)
-            features = self._placed(found.features)
-            content = self.base.content(features[None], self._feature_mean[None], len(pitch))
+            absolute = self._placed(measured)
+            envelope = (absolute - level.nepers).clamp_min(SILENT)
             loudness = loudness_of(envelope)
-            detail = self._detail(pitch, envelope, content, loudness) if self.settings.likeness < 1.0 else None
-            said = (
-                self._steady_content(content[0], envelope, self._placed(pitch.voicing)) if self._is_sung else content[0]
-            )
-            steady_frames = STEADY_FRAMES if self._is_sung else 0
-            drawn = retrieve(said, self.voice.retrieval_frames, self.settings.retrieval, steady_frames)[None]
-            kept = self._kept_of_recording(mid, measured, pitch, foreground(loudness))
-        level_db = self._loudness(mid[window.given])
-        return Analysed(window.given, level_db, pitch, envelope, drawn, loudness, detail, *kept)
+            drawn, detail = self._said(self._placed(found.features), pitch, envelope, loudness)
+            kept = self._kept_of_recording(self._placed(mid), absolute, pitch, foreground(loudness))
+        level_db, room = self._loudness(mid[window.given]), self._room(measured)
+        return Analysed(window.given, level_db, room, pitch, envelope, drawn, loudness, detail, *kept)
+
+    def _said(
+        self, features: Tensor, pitch: Pitch, envelope: Tensor, loudness: Tensor
+    ) -> tuple[Tensor, Tensor | None]:
+        """Return the content, (1, frames, CONTENT), and what the decoder cannot reproduce, if that is wanted."""
+        settings, is_sung = self.settings, self._is_sung
+        content = self.base.content(features[None], self._feature_mean[None], len(pitch))
+        detail = self._detail(pitch, envelope, content, loudness) if settings.likeness < 1.0 else None
+        said = self._steady_content(content[0], envelope, self._placed(pitch.voicing)) if is_sung else content[0]
+        steady_frames = STEADY_FRAMES if is_sung else 0
+        return retrieve(said, self.voice.retrieval_frames, settings.retrieval, steady_frames)[None], detail
+
+    def _room(self, measured: np.ndarray) -> np.ndarray:
+        """Return how far each frame is the room after a voice, 0..1, of an absolute envelope (frames, BANDS)."""
+        envelope = (torch.from_numpy(measured) - self.survey.level.nepers).clamp_min(SILENT)
+        return 1.0 - foreground(loudness_of(envelope)).numpy()
 
     def _kept_of_recording(
-        self, mid: np.ndarray, measured: np.ndarray, pitch: Pitch, audible: Tensor
+        self, mid: Tensor, envelope: Tensor, pitch: Pitch, audible: Tensor
     ) -> tuple[Residual | None, RecordedExcitation | None]:
         """Return the residual of breaths and unvoiced consonants, and the excitation of what is voiced, as far as the
         settings want them, with one frame more for the last samples."""
         settings, step, pitch = self.settings, self._step, pitch.one_frame_longer()
-        envelope, audible = (torch.cat([curve, curve[-1:]]) for curve in (self._placed(measured), audible))
-        cut = self._placed(cut_frames(mid, len(envelope)))
+        envelope, audible = (torch.cat([curve, curve[-1:]]) for curve in (envelope, audible))
+        cut = cut_frames(mid, len(envelope))
         residual = None
         if settings.consonant_protection:
             residual = step.residual(cut, envelope, self._placed(pitch.voicing), audible, settings)
@@ -269,12 +338,21 @@ class Renderer:
     def _prosody(self, pitch: Pitch, loudness: Tensor) -> Tensor:
         return prosody_input(self._placed(pitch.semitones), self._placed(pitch.voicing), loudness)
 
-    def _take(self, number: int, window: Window, analysed: Analysed, pitch: Pitch) -> np.ndarray:
-        samples = self._samples(number, window, analysed, pitch)[analysed.given]
-        return self._match(number, window, samples, analysed)
-
-    def _samples(self, number: int, window: Window, analysed: Analysed, pitch: Pitch) -> np.ndarray:
-        return self._synthesize(number, window, self._decode(number, analysed, pitch), pitch, analysed)
+    def _samples(self, number: int, window: Window, analysed: Analysed, pitch: Pitch, start: float) -> np.ndarray:
+        """Return the samples of a window with pulses that begin at a phase in cycles."""
+        recorded = analysed.excitation
+        envelope, moved = self._workers.beside(
+            lambda: self._decode(number, analysed, pitch),
+            lambda: recorded and recorded.at_pitch(
+                pitch.one_frame_longer().hertz, start, self.melody.is_as_sung(number)
+            ),
+        )
+        # one frame more, so that the samples after the last frame centre are covered
+        samples, _ = synthesize(
+            self.base.synthesizer, torch.cat([envelope, envelope[-1:]]), pitch.one_frame_longer(),
+            window.first_frame * HOP, start, self.seeds[number], analysed.residual, moved,
+        )  # fmt: skip
+        return samples
 
     def _timbre(self, number: int) -> Tensor:
         if not self.settings.varies(number):
@@ -282,8 +360,8 @@ class Renderer:
         offset = self._placed(timbre_offset(self.seeds[number], len(self.voice.spread)))
         return self.voice.timbre + _TIMBRE_VARIATION * offset @ self.voice.spread
 
-    def _decode(self, number: int, analysed: Analysed, pitch: Pitch) -> np.ndarray:
-        """Decode the absolute log envelope of this window, float32 (frames, BANDS)."""
+    def _decode(self, number: int, analysed: Analysed, pitch: Pitch) -> Tensor:
+        """Decode the absolute log envelope of this window, (frames, BANDS)."""
         settings, voice = self.settings, self.voice
         with torch.inference_mode():
             prosody = self._prosody(pitch, analysed.loudness)
@@ -294,32 +372,14 @@ class Renderer:
             )
             voicing = self._placed(pitch.voicing)
             decoded = self._step.with_consonants(decoded, analysed.envelope, voicing, analysed.loudness, settings)
-            return (decoded + self.survey.level.nepers).cpu().numpy()
-
-    def _synthesize(
-        self, number: int, window: Window, envelope: np.ndarray, pitch: Pitch, analysed: Analysed
-    ) -> np.ndarray:
-        # one frame more, so that the samples after the last frame centre are covered
-        pitch = pitch.one_frame_longer()
-        envelope = np.pad(envelope, ((0, 1), (0, 0)), "edge")
-        start = self._phases[number] - cycles_per_frame(pitch.hertz, 0.0)[window.core_start - window.first_frame]
-        recorded = analysed.excitation and analysed.excitation.at_pitch(
-            pitch.hertz, start % 1.0, self.melody.is_as_sung(number)
-        )
-        first, seed = window.first_frame * HOP, self.seeds[number]
-        samples, cycles = synthesize(
-            self.base.synthesizer, envelope, pitch, first, start % 1.0, seed, analysed.residual, recorded
-        )
-        if not window.last:
-            self._phases[number] = float(cycles[window.core_stop - window.first_frame])
-        return samples
+            return decoded + self.survey.level.nepers
 
     def _match(self, number: int, window: Window, samples: np.ndarray, analysed: Analysed) -> np.ndarray:
         wanted_db, (compared_db, whole_db) = analysed.loudness_db[0], analysed.loudness_db - self._loudness(samples)
         first = analysed.given.start // HOP
         there = slice(first, first + len(wanted_db))
-        room = 1.0 - foreground(analysed.loudness[there]).cpu().numpy()  # whose top is no more than the recording's
-        change_db = compared_db - room * np.maximum(compared_db - whole_db, 0.0)
+        # of a room, the top is no more than the recording's
+        change_db = compared_db - analysed.room[there] * np.maximum(compared_db - whole_db, 0.0)
         if self.settings.varies(number):
             wander_db = _DRIFT_DB * drift(window.first_frame + first, len(wanted_db), self.seeds[number], LOUDNESS)
             wanted_db, change_db = wanted_db + wander_db, change_db + wander_db
@@ -336,3 +396,12 @@ class Renderer:
         if stop is not None:
             self._overlaps[number] = samples[:, stop : stop + HOP].copy()
         return core
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """Channels of a window that are converted together, and by whom."""
+
+    renderer: Renderer
+    channels: list[int]
+    window: Window

@@ -27,6 +27,7 @@ from engine.audio.headroom import Lowered
 from engine.audio.session_place import place_of
 from engine.audio.streams import Source, at_engine_rate, stretch_of
 from engine.conversion.convert import Conversion, Take, base_on, statement_for
+from engine.conversion.doubles import Decided
 from engine.conversion.edit_data import EditData
 from engine.conversion.patches import FADE_FRAMES, Patch, Plan, plan_patches
 from engine.conversion.pitch_edits import PitchEdit
@@ -48,6 +49,7 @@ from engine.reprs import Brief
 from engine.texts import tr
 from engine.units import FRAME_RATE, HOP, SAMPLE_RATE, frame_count
 from engine.voices.imported import AnyVoice, networks_digest, voice_of
+from engine.workers import Threads, Workers
 
 # How far back samples can be read again: two of the longest windows, and the context of two patches.
 _BACK_SAMPLES = (round(2 * LONGEST_S * FRAME_RATE) + 6 * CONTEXT_FRAMES + 2 * GRID_FRAMES) * HOP
@@ -133,6 +135,7 @@ def edit_take(
     edits: Sequence[PitchEdit],
     report: Report | None = None,
     device: str = AUTO,
+    threads: Threads | None = None,
 ) -> Take:
     """Edit the pitch of a take in memory; all else stays the same to the last bit.
 
@@ -150,7 +153,7 @@ def edit_take(
         Applied one after the other to the take as the conversion made it.
     report : callable, optional
         Receives the progress (0..1, message) and may raise Cancelled.
-    device : str
+    device, threads
         As for the conversion.
 
     Returns
@@ -176,11 +179,13 @@ def edit_take(
     """
     audio, voice = audio_of(recording), voice_of(voice)
     plan = plan_patches(conversion.edit_data, number, edits)
-    renderer = _PatchRenderer(audio, conversion.edit_data, number, voice, device)
     take = conversion.takes[number]
-    splice = _Splice(at_engine_rate(take.audio), plan, report)
-    pieces = list(splice.pieces([(renderer.render, True)] * len(plan.patches)))
-    return Take(Audio(np.concatenate(pieces, 1), SAMPLE_RATE, take.audio.statement), take.seed)
+    splice = _Splice(at_engine_rate(take.rendered), plan, report)
+    with Workers(threads) as workers:
+        renderer = _PatchRenderer(audio, conversion.edit_data, number, voice, device, workers)
+        pieces = list(splice.pieces([(renderer.render, True)] * len(plan.patches)))
+    edited = Audio(np.concatenate(pieces, 1), SAMPLE_RATE, take.audio.statement)
+    return Take.at(edited, take.seed, take.audio.rate, audio)
 
 
 def edit_file(
@@ -192,6 +197,7 @@ def edit_file(
     report: Report | None = None,
     device: str = AUTO,
     installation: Installation | None = None,
+    threads: Threads | None = None,
 ) -> FileEdit:
     """Write a take with edits of its pitch, in memory that does not grow with the length.
 
@@ -209,7 +215,7 @@ def edit_file(
         An earlier rendered edit of the same take.
     report : callable, optional
         Receives the progress (0..1, message) and may raise Cancelled.
-    device, installation
+    device, installation, threads
         As for the conversion.
 
     Returns
@@ -243,7 +249,8 @@ def edit_file(
         splice = _Splice(original.blocks(SAMPLE_RATE), plan, report)
         if not all(same):
             recording = stack.enter_context(open_audio(take.source))
-            renderer = _PatchRenderer(recording, take.edit_data, take.number, voice, device)
+            workers = stack.enter_context(Workers(threads))
+            renderer = _PatchRenderer(recording, take.edit_data, take.number, voice, device, workers)
         if before is not None and any(same):
             earlier = _Stream(stack.enter_context(open_audio(before.path)).blocks(SAMPLE_RATE))
         renewed = [(earlier.patch, False) if is_same else (renderer.render, True) for is_same in same]
@@ -390,22 +397,23 @@ class _PatchRenderer:
     """Render patches of a take in order. Raises EditError if the voice is not the one of the take."""
 
     def __init__(
-        self, recording: Source, edit_data: EditData, number: int, voice: AnyVoice, device: str
+        self, recording: Source, edit_data: EditData, number: int, voice: AnyVoice, device: str, workers: Workers
     ) -> None:
-        self._base = base_on(device)
+        self._base, self._workers = base_on(device), workers
         self._voice, self._edit_data, self._number = voice.on(self._base.device), edit_data, number
         if networks_digest(self._base, voice) != edit_data.voice:
             raise EditError(_OTHER_VOICE)
         self._take = edit_data.pitch(number)
         self._stream = _Stream(at_engine_rate(Lowered(recording, edit_data.lowered_db)))
         original = _OriginalWindows(self._stream, edit_data.core_starts, self._base.quick_listener)
-        self._analysed = AnalysedWindows(self._base.quick_listener, features_at=original.features)
+        self._analysed = AnalysedWindows(self._base.quick_listener, features_at=original.features, workers=workers)
 
-    def _apart(self, window: Window) -> frozenset[int]:
-        """Return which channels were converted by themselves where the core of a window begins."""
+    def _apart(self, window: Window) -> Decided:
+        """Return what gives the channels that were converted by themselves where the core of a window begins."""
         number = int(np.searchsorted(self._edit_data.core_starts, window.core_start, "right")) - 1
         bits = int(self._edit_data.apart[number])
-        return frozenset(channel for channel in range(len(window.samples)) if bits >> channel & 1)
+        apart = frozenset(channel for channel in range(len(window.samples)) if bits >> channel & 1)
+        return lambda: apart
 
     def render(self, patch: Patch) -> Iterator[np.ndarray]:
         """Yield the samples of a patch, piece by piece."""
@@ -416,7 +424,7 @@ class _PatchRenderer:
         melody = _EditedMelody(self._take, patch, ShapedMelody(settings, self._edit_data.transpose))
         phases = {self._number: patch.cycles - float(before)}
         renderer = renderer_for(
-            self._base, self._voice, survey, settings, melody, phases, self._analysed, self._apart
+            self._base, self._voice, survey, settings, melody, phases, self._analysed, self._apart, self._workers
         )
 
         def rendered() -> Iterator[np.ndarray]:

@@ -26,6 +26,7 @@ from engine.rvc.rendering import Moment, is_sound
 from engine.texts import tr
 from engine.units import FRAME_RATE, HOP, SAMPLE_RATE
 from engine.voices.imported import AnyVoice, ImportedVoice
+from engine.workers import Workers
 
 
 class RvcRenderer(Renderer):
@@ -39,13 +40,13 @@ class RvcRenderer(Renderer):
     def _analyse(self, window: Window) -> Analysed:
         found = self._windows.analyse(window)
         mid, pitch = found.mid, self.melody.source_pitch(window.first_frame, found.pitch)
-        measured = found.envelope if pitch is found.pitch else measure_envelope(mid, pitch)
+        measured = found.envelope if pitch is found.pitch else measure_envelope(mid, pitch, self.base.device)
         with torch.inference_mode():
             loudness = loudness_of((self._placed(measured) - self.survey.level.nepers).clamp_min(SILENT))
             own = content_of(self._contentvec, mid, len(pitch), self.voice.networks.version)
             content = self._retrieved(own, self._placed(pitch.voicing))
         level_db = self._loudness(mid[window.given])
-        return Analysed(window.given, level_db, pitch, self._placed(measured), content, loudness)
+        return Analysed(window.given, level_db, self._room(measured), pitch, self._placed(measured), content, loudness)
 
     def _retrieved(self, content: Tensor, voicing: Tensor) -> Tensor:
         """Move content towards the voice's index; consonant protection keeps the recording's where it is unvoiced."""
@@ -55,12 +56,11 @@ class RvcRenderer(Renderer):
         strength = settings.retrieval * (1.0 - settings.consonant_protection * (voicing <= VOICED).float())
         return content + strength[:, None] * (index.nearest(content) - content)
 
-    def _samples(self, number: int, window: Window, analysed: Analysed, pitch: Pitch) -> np.ndarray:
-        networks, content = self.voice.networks, analysed.content
-        hertz = np.where(pitch.voicing > VOICED, pitch.hertz, 0.0).astype(np.float32)
-        core, cycles = window.core_start - window.first_frame, hertz.astype(np.float64) / FRAME_RATE
-        start = (self._phases[number] - cycles[:core].sum()) % 1.0
-        self._phases[number] = (self._phases[number] + cycles[window.core].sum()) % 1.0
+    def _cycles(self, pitch: Pitch) -> np.ndarray:
+        return np.append(0.0, np.cumsum(_voiced_hertz(pitch).astype(np.float64) / FRAME_RATE))
+
+    def _samples(self, number: int, window: Window, analysed: Analysed, pitch: Pitch, start: float) -> np.ndarray:
+        networks, content, hertz = self.voice.networks, analysed.content, _voiced_hertz(pitch)
         # formants move when fewer or more frames at a lower or higher pitch are played back at another speed
         shift = 2.0 ** (self.settings.formant_shift_semitones / 12)
         frames = round(len(hertz) * shift)
@@ -68,7 +68,7 @@ class RvcRenderer(Renderer):
             content = functional.interpolate(content.T[None], frames, mode="linear")[0].T
             hertz = hertz[(np.arange(frames) / shift).astype(int).clip(max=len(hertz) - 1)] / np.float32(shift)
         with torch.inference_mode():
-            moment = Moment(self.seeds[number], window.first_frame, float(start))
+            moment = Moment(self.seeds[number], window.first_frame, start)
             samples = networks.render(content, self._placed(hertz), moment)
         if not is_sound(samples):
             name = self.voice.card.name
@@ -81,6 +81,10 @@ class RvcRenderer(Renderer):
         return np.pad(resampled, (0, wanted - len(resampled))).astype(np.float32)
 
 
+def _voiced_hertz(pitch: Pitch) -> np.ndarray:
+    return np.where(pitch.voicing > VOICED, pitch.hertz, 0.0).astype(np.float32)
+
+
 def renderer_for(
     base: BaseModel,
     voice: AnyVoice,
@@ -90,7 +94,8 @@ def renderer_for(
     phases: Mapping[int, float] | None = None,
     analysed: AnalysedWindows | None = None,
     apart: Apart | None = None,
+    workers: Workers | None = None,
 ) -> Renderer:
     """Return what renders this kind of voice. Raises VoiceError where ContentVec is missing for an imported one."""
     kind = RvcRenderer if isinstance(voice, ImportedVoice) else Renderer
-    return kind(base, voice, survey, settings, melody, phases, analysed, apart)  # type: ignore[arg-type]
+    return kind(base, voice, survey, settings, melody, phases, analysed, apart, workers)  # type: ignore[arg-type]

@@ -5,7 +5,9 @@ Page, service, command line and notebooks are made from these fields.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal, TypedDict
+
+from typing_extensions import TypeAliasType
 
 from engine.analysis.notes import CHROMATIC, SCALES
 from engine.analysis.style import Style
@@ -133,8 +135,32 @@ ConversionSettings.presets = {
 }
 
 
+class ConversionValues(TypedDict, total=False):
+    """Single settings by their names: a dictionary of some fields of ConversionSettings, as type checkers see it.
+
+    Examples
+    --------
+    >>> values: ConversionValues = {"takes": 2, "likeness": 0.8}
+    """
+
+    transpose: float | Literal["auto", "best"]
+    takes: int
+    seed: int
+    likeness: float
+    retrieval: float
+    accent: float
+    consonant_protection: float
+    texture: float
+    formant_shift_semitones: float
+    pitch_smoothing_ms: float
+    pitch_snap: float
+    notes_out_of_range: str
+    harmony: str
+    harmony_key: str
+
+
 # all settings; or single values, which change the defaults; or a function from the style of the recording to settings
-Chosen = ConversionSettings | Mapping[str, Any] | Callable[[Style], ConversionSettings]
+Chosen = TypeAliasType("Chosen", ConversionSettings | ConversionValues | Callable[[Style], ConversionSettings])
 
 
 def chosen_by(chosen: Chosen | None) -> Callable[[Style], ConversionSettings]:

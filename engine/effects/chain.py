@@ -21,6 +21,7 @@ from engine.audio.files import Audio, AudioWriter, Recording, audio_of, open_aud
 from engine.audio.session_place import place_of
 from engine.effects.settings import Effects, EffectSettings, effects_of
 from engine.errors import AudioError
+from engine.installed import add_packages
 from engine.progress import Report, no_report
 from engine.provenance.installation import Installation
 from engine.provenance.statement import Statement
@@ -302,5 +303,8 @@ def _pedalboard() -> ModuleType:
     try:
         import pedalboard
     except ImportError as cause:
-        raise AudioError(tr("Effects need the package pedalboard: install it with pip install pedalboard.")) from cause
+        raise AudioError(tr(
+            "Effects need the package pedalboard: {install}.",
+            install=add_packages("pedalboard"),
+        )) from cause
     return pedalboard

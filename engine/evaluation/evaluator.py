@@ -17,6 +17,7 @@ from engine.audio.files import Audio, Recording, audio_of
 from engine.audio.resampling import resample
 from engine.errors import AudioError, EngineError
 from engine.evaluation.performance import EVALUATION_RATE, NOTHING_TO_SCORE, Performance, trace
+from engine.installed import add_evaluation
 from engine.reprs import Brief
 from engine.texts import tr
 
@@ -194,8 +195,7 @@ def import_package(name: str) -> Any:
     except ImportError as cause:
         raise EngineError(
             tr(
-                "Full scores need the package {value}, which cannot be loaded ({cause}). Run in the project's folder: "
-                'pip install ".[evaluation]" && pip install --no-deps resemblyzer',
-                value=name.split(".")[0], cause=cause,
+                "Full scores need the package {value}, which cannot be loaded ({cause}). Run: {install}",
+                value=name.split(".")[0], cause=cause, install=add_evaluation(),
             )
         ) from cause

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 
 from engine.analysis.envelope import measure_envelope
 from engine.analysis.loudness import without_rumble
@@ -14,6 +15,7 @@ from engine.analysis.pitch import Pitch, detect_pitch
 from engine.analysis.windows import Window
 from engine.networks.listener import Listener, listen
 from engine.units import FRAME_RATE, SAMPLE_RATE
+from engine.workers import Workers
 
 KEPT_FRAMES = 6 * 60 * FRAME_RATE  # six minutes of a recording: 53 MB
 
@@ -34,9 +36,16 @@ Listen = Callable[[np.ndarray, int], np.ndarray]
 class AnalysedWindows:
     """Analyse windows, and keep those that end within the first `kept_frames` of the recording."""
 
-    def __init__(self, listener: Listener, kept_frames: int = 0, features_at: Listen | None = None) -> None:
+    def __init__(
+        self,
+        listener: Listener,
+        kept_frames: int = 0,
+        features_at: Listen | None = None,
+        workers: Workers | None = None,
+    ) -> None:
         """features_at: what gives the features of samples from a frame of the recording on, instead of listening
-        to just those."""
+        to just those; workers: of the conversion."""
+        self._workers, self._device = workers or Workers(1), listener.window.device
         self._listen = features_at or (lambda samples, first_frame: listen(listener, samples))
         self._kept_frames = kept_frames
         # by where they begin, how long they are, and how many channels they have
@@ -48,8 +57,15 @@ class AnalysedWindows:
         place = window.first_frame, len(mid), len(window.samples)
         found = self._kept.get(place)
         if found is None:
-            pitch = detect_pitch(mid, SAMPLE_RATE)
-            found = pitch, measure_envelope(mid, pitch), self._listen(mid, window.first_frame)
+            features, (pitch, envelope) = self._workers.beside(
+                lambda: self._listen(mid, window.first_frame), lambda: _pitch_and_envelope(mid, self._device)
+            )
+            found = pitch, envelope, features
         if window.core_stop <= self._kept_frames:
             self._kept[place] = found
         return AnalysedWindow(mid, *found)
+
+
+def _pitch_and_envelope(mid: np.ndarray, device: torch.device) -> tuple[Pitch, np.ndarray]:
+    pitch = detect_pitch(mid, SAMPLE_RATE, device=device)
+    return pitch, measure_envelope(mid, pitch, device)

@@ -34,13 +34,43 @@ class RetrievalFrames:
     """Frames of content and their positions in the clips."""
 
     content: Tensor  # (frames, CONTENT)
-    clip: Tensor  # (frames,): number of the clip
-    frame: Tensor  # (frames,): in the clip
+    clip: Tensor  # (frames,): number of the clip; on the processor, so that looking up waits for no device
+    frame: Tensor  # (frames,): in the clip; there too
 
     def near(self, clip: int, first: int, stop: int) -> slice:
         """Return the rows that lie between two frames of a clip; rows are in the order of the recordings."""
         there = torch.nonzero((self.clip == clip) & (self.frame >= first) & (self.frame < stop))[:, 0]
         return slice(int(there[0]), int(there[-1]) + 1) if len(there) else slice(0)
+
+
+class FrameSearch:
+    """A voice's frames, prepared once to be searched many times, on their device and without waiting for it."""
+
+    def __init__(self, own: Tensor) -> None:
+        """own: (n, CONTENT); of more than _COMPARED frames, only evenly spaced ones are compared."""
+        self.count, self.every = len(own), max(1, -(-len(own) // _COMPARED))
+        self.keys, self.own = in_context(own, self.every).T, own[:: self.every]
+
+    def compared(self, rows: slice) -> tuple[int, int]:
+        """Return the first and the end of those of some rows of the frames that are compared."""
+        first, stop, _ = rows.indices(self.count)
+        return -(-first // self.every), -(-stop // self.every)
+
+    def nearest(self, units: Tensor, first: int | Tensor, stop: int | Tensor) -> Tensor:
+        """Return the weighted mean of the nearest frames for units (..., 3 * CONTENT) from `in_context`.
+
+        first, stop: the compared frames between them are not used; numbers, or tensors that broadcast to (..., 1).
+        """
+        similarity = units.reshape(-1, units.shape[-1]) @ self.keys
+        similarity = similarity.reshape(*units.shape[:-1], -1)
+        if isinstance(first, Tensor):
+            places = torch.arange(len(self.own), device=units.device)
+            similarity.masked_fill_((places >= first) & (places < stop), -1.0)
+        else:
+            similarity[..., first:stop] = -1.0
+        nearest, places = similarity.topk(min(NEIGHBOURS, len(self.own)), -1)
+        weights = torch.softmax(nearest * _SHARPNESS, -1)
+        return (self.own[places] * weights[..., None]).sum(-2)
 
 
 def gather_retrieval_frames(
@@ -55,14 +85,15 @@ def gather_retrieval_frames(
                 audible = torch.nonzero(loudness_of(envelope.to(device)) > _AUDIBLE_NEPERS)[:, 0]
                 block = torch.from_numpy(clip.content[0, first : first + _PIECE_FRAMES].astype(np.float32))
                 content.append(block.to(device)[audible])
-                clip_numbers.append(torch.full_like(audible, number))
-                frames.append(audible + first)
+                places = audible.cpu()
+                clip_numbers.append(torch.full_like(places, number))
+                frames.append(places + first)
     found = RetrievalFrames(torch.cat(content), torch.cat(clip_numbers), torch.cat(frames))
     if len(found.content) <= most:
         return found
     starts = torch.linspace(0, len(found.content) - _RUN_FRAMES, max(1, most // _RUN_FRAMES)).round().long()
-    kept = (starts[:, None] + torch.arange(_RUN_FRAMES)).flatten()[:most].to(device)
-    return RetrievalFrames(found.content[kept], found.clip[kept], found.frame[kept])
+    kept = (starts[:, None] + torch.arange(_RUN_FRAMES)).flatten()[:most]
+    return RetrievalFrames(found.content[kept.to(device)], found.clip[kept], found.frame[kept])
 
 
 def nearest_frames(content: Tensor, own: Tensor, forbidden: slice = slice(0)) -> Tensor:
@@ -91,18 +122,9 @@ def nearest_frames(content: Tensor, own: Tensor, forbidden: slice = slice(0)) ->
     >>> nearest_frames(content, load_voice("koguchi").retrieval_frames).shape == content.shape
     True
     """
-    first, stop, _ = forbidden.indices(len(own))
-    every = max(1, -(-len(own) // _COMPARED))
-    keys, own = in_context(own, every).T, own[::every]
-    forbidden = slice(-(-first // every), -(-stop // every))
-    means = []
-    for block in in_context(content).split(_BLOCK_FRAMES):
-        similarity = block @ keys
-        similarity[:, forbidden] = -1.0
-        nearest, places = similarity.topk(min(NEIGHBOURS, len(own)), 1)
-        weights = torch.softmax(nearest * _SHARPNESS, 1)
-        means.append((own[places] * weights[..., None]).sum(1))
-    return torch.cat(means)
+    search = FrameSearch(own)
+    first, stop = search.compared(forbidden)
+    return torch.cat([search.nearest(block, first, stop) for block in in_context(content).split(_BLOCK_FRAMES)])
 
 
 def retrieve(content: Tensor, own: Tensor, strength: float, steady_frames: int = 0) -> Tensor:
@@ -120,10 +142,13 @@ def retrieve(content: Tensor, own: Tensor, strength: float, steady_frames: int =
 
 
 def in_context(content: Tensor, every: int = 1) -> Tensor:
-    """Join each frame with an earlier and a later one into a unit vector, (frames, 3 * CONTENT).
+    """Join each frame of content (..., frames, CONTENT) with an earlier and a later one into a unit vector.
 
-    every: keep only one frame in so many, (frames / every, 3 * CONTENT).
+    every: keep only one frame in so many, (..., frames / every, 3 * CONTENT).
     """
-    padded = functional.pad(content.T[None], (_AROUND_FRAMES, _AROUND_FRAMES), mode="replicate")[0].T
-    around = [padded[first : first + len(content) : every] for first in (0, _AROUND_FRAMES, 2 * _AROUND_FRAMES)]
-    return functional.normalize(torch.cat(around, 1), dim=1)
+    whole = content if content.dim() > 2 else content[None]
+    padded = functional.pad(whole.mT, (_AROUND_FRAMES, _AROUND_FRAMES), mode="replicate").mT
+    count = content.shape[-2]
+    around = [padded[:, first : first + count : every] for first in (0, _AROUND_FRAMES, 2 * _AROUND_FRAMES)]
+    units = functional.normalize(torch.cat(around, 2), dim=2)
+    return units if content.dim() > 2 else units[0]

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from scipy.cluster.hierarchy import ClusterNode, linkage, to_tree
 from scipy.ndimage import median_filter
 
 from engine.features.speaker_directions import SpeakerTrack
@@ -98,7 +97,9 @@ def _second_half(directions: np.ndarray, voiced_s: np.ndarray, in_order: bool) -
 
 def _halves(directions: np.ndarray, voiced_s: np.ndarray) -> np.ndarray | None:
     """Return the directions of the two parts that are least alike, (2, DIRECTIONS), single odd moments left out."""
-    node: ClusterNode = to_tree(linkage(directions, "average", metric="cosine")) if len(directions) > 1 else None
+    from scipy.cluster.hierarchy import linkage, to_tree  # few recordings have directions to divide
+
+    node = to_tree(linkage(directions, "average", metric="cosine")) if len(directions) > 1 else None
     while node is not None and not node.is_leaf():
         sides = [node.left.pre_order(), node.right.pre_order()]
         enough = [voiced_s[side].sum() >= LEAST_VOICED_S for side in sides]

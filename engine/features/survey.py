@@ -6,6 +6,7 @@ the sustained notes of singing. Of a long recording it analyses the first minute
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import starmap
 
 import numpy as np
 import torch
@@ -19,7 +20,7 @@ from engine.analysis.pitch import Pitch
 from engine.analysis.pitch_statistics import PitchStatistics, pitch_statistics
 from engine.analysis.style import Style, measure_style
 from engine.analysis.voice_presence import SILENT, SILENT_PEAK
-from engine.analysis.windows import cut_windows
+from engine.analysis.windows import Window, cut_windows
 from engine.audio.headroom import Headroom
 from engine.errors import AudioError
 from engine.features.alternation import Alternation, find_alternation
@@ -30,6 +31,7 @@ from engine.networks.base import BaseModel
 from engine.networks.timbre_encoder import timbre_input
 from engine.texts import tr
 from engine.units import FRAME_RATE
+from engine.workers import Turn, Work, Workers
 
 _EVERY = 8
 _TIMBRE_FRAMES = 10 * FRAME_RATE  # per timbre vector, wherever windows begin
@@ -72,14 +74,16 @@ def survey_recording(
     base: BaseModel,
     report: Callable[[float], None] = lambda seconds: None,
     analysed: AnalysedWindows | None = None,
+    workers: Workers | None = None,
 ) -> Survey:
     """Survey blocks (channels, n) at SAMPLE_RATE; `report` receives the seconds analysed so far.
 
-    analysed: keeps the analysed windows, so that rendering can use them again. Raises AudioError if there are no
-    samples.
+    analysed: keeps the analysed windows, so that rendering can use them again; workers: of the conversion. Raises
+    AudioError if there are no samples.
     """
-    analysed = analysed or AnalysedWindows(base.quick_listener)
-    envelopes, pitches, loudness, timbres = [], [], [], []
+    workers = workers or Workers(1)
+    analysed = analysed or AnalysedWindows(base.quick_listener, workers=workers)
+    envelopes, pitches, loudness = [], [], []
     meter = DrynessMeter()
     features: list[np.ndarray] = []  # of the windows at the beginning alone, which are enough
     peak = 0.0
@@ -90,18 +94,24 @@ def survey_recording(
             peak = max(peak, float(np.abs(block).max(initial=0.0)))
             yield block
 
-    for number, cut in enumerate(cut_windows(measured())):
+    def surveyed(number: int, cut: Window) -> Work[None]:
         window = cut.in_silence()
         if window.core_stop <= KEPT_FRAMES or number % _EVERY == 0:
             found = analysed.analyse(window)
+            level_db = measure_loudness(found.mid)
+            yield Turn.IN_ORDER
             envelopes.append(found.envelope[window.core])
             pitches.append(found.pitch[window.core])
-            level_db = measure_loudness(found.mid)
             meter.add(found.mid, found.pitch, level_db, window.core)
             loudness.append(level_db[window.core])
             if window.core_stop <= KEPT_FRAMES or not features:
                 features.append(found.features[window.core_features])
+        else:
+            yield Turn.IN_ORDER
         report(window.core_stop / FRAME_RATE)
+
+    for _ in workers.in_order(starmap(surveyed, enumerate(cut_windows(measured())))):
+        pass
     if not envelopes:
         raise AudioError(tr("There is no sound to convert (0 samples)."))
     envelope = np.concatenate(envelopes)
@@ -110,34 +120,50 @@ def survey_recording(
     level = measure_level(envelope)
     listened = np.concatenate(features)
     beginning = slice(0, 2 * len(listened))
-    mean = measure_feature_mean(base.content, listened, envelope[beginning], pitch.voicing[beginning], level.nepers)
-    with torch.inference_mode():
-        for first in range(0, len(envelope), _TIMBRE_FRAMES):
-            piece = torch.from_numpy(envelope[first : first + _TIMBRE_FRAMES])
-            timbre = base.timbre(timbre_input(piece[None].to(base.device), level.nepers))
-            timbres.append(timbre[0].cpu() * len(piece))
     loudness_db = np.concatenate(loudness)
     semitones = pitch.semitones[audible(pitch, loudness_db)]
     style = measure_style(pitch, loudness_db)
+
+    def mean_and_notes() -> tuple[Tensor, SustainedNotes]:
+        sound = envelope[beginning], pitch.voicing[beginning]
+        mean = measure_feature_mean(base.content, listened, *sound, level.nepers)
+        if style != "melodic":
+            return mean, no_sustained_notes()
+        return mean, gather_sustained_notes(base, listened, mean, *sound, level, workers)
+
+    (mean, sustained), timbre, alternation, dryness = workers.beside(
+        mean_and_notes,
+        lambda: _timbre(base, envelope, level),
+        lambda: find_alternation(
+            base, envelope[:KEPT_FRAMES] - level.nepers, pitch[:KEPT_FRAMES], loudness_db[:KEPT_FRAMES]
+        ),
+        lambda: meter.finish(loudness_db, len(loudness_db) / FRAME_RATE),
+    )
     return Survey(
         level=level,
         feature_mean=mean.cpu(),
-        timbre=torch.stack(timbres).sum(0) / len(envelope),
+        timbre=timbre,
         pitch=pitch_statistics(semitones),
         style=style,
         bands=bands_with_signal(envelope, level),
         voiced=len(semitones) > 0,
-        sustained=gather_sustained_notes(base, listened, mean, envelope[beginning], pitch.voicing[beginning], level)
-        if style == "melodic"
-        else no_sustained_notes(),
-        dryness=meter.finish(loudness_db, len(loudness_db) / FRAME_RATE),
+        sustained=sustained,
+        dryness=dryness,
         seconds_of_notes=measure_histogram(pitch, loudness_db),
         beyond_warning=pitch.beyond_warning,
         peak=peak,
-        alternation=find_alternation(
-            base, envelope[:KEPT_FRAMES] - level.nepers, pitch[:KEPT_FRAMES], loudness_db[:KEPT_FRAMES]
-        ),
+        alternation=alternation,
     )
+
+
+def _timbre(base: BaseModel, envelope: np.ndarray, level: Level) -> Tensor:
+    timbres = []
+    with torch.inference_mode():
+        for first in range(0, len(envelope), _TIMBRE_FRAMES):
+            piece = torch.from_numpy(envelope[first : first + _TIMBRE_FRAMES])
+            timbre = base.timbre(timbre_input(piece[None].to(base.device), level.nepers))
+            timbres.append(timbre[0] * len(piece))
+        return (torch.stack(timbres).sum(0) / len(envelope)).cpu()
 
 
 def bands_with_signal(envelope: np.ndarray, level: Level) -> int:

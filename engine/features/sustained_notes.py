@@ -10,6 +10,7 @@ Buades, Coll and Morel, 2005).
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -19,6 +20,7 @@ from engine.analysis.envelope import LOW_BANDS, SILENT, Level
 from engine.networks.base import BaseModel
 from engine.networks.content_encoder import CONTENT, mix_content
 from engine.networks.layers import moving_average
+from engine.workers import Workers
 
 _SMOOTHING_FRAMES = 25  # on each side, over which the content of a sustained note is averaged
 _APART_FRAMES = 8  # before and after: the two frames whose envelopes are compared
@@ -93,15 +95,21 @@ def no_sustained_notes() -> SustainedNotes:
 
 
 def gather_sustained_notes(
-    base: BaseModel, features: np.ndarray, mean: Tensor, envelope: np.ndarray, voicing: np.ndarray, level: Level
+    base: BaseModel,
+    features: np.ndarray,
+    mean: Tensor,
+    envelope: np.ndarray,
+    voicing: np.ndarray,
+    level: Level,
+    workers: Workers,
 ) -> SustainedNotes:
     """Collect the sustained notes of a recording, on the processor.
 
     Parameters: features (frames / 2, FEATURES) of the listener; mean (FEATURES,) of these, on the base's device;
-    envelope (frames, BANDS), absolute log; voicing (frames,), 0..1.
+    envelope (frames, BANDS), absolute log; voicing (frames,), 0..1; workers: of the conversion.
     """
-    rows = [no_sustained_notes().rows]
-    for first, stop in _blocks(len(envelope)):
+
+    def of_block(first: int, stop: int) -> Tensor:
         with torch.inference_mode():
             relative = (torch.from_numpy(envelope[first:stop]).to(base.device) - level.nepers).clamp_min(SILENT)
             block_voicing = torch.from_numpy(voicing[first:stop]).to(base.device)
@@ -111,8 +119,9 @@ def gather_sustained_notes(
             found = torch.cat([_shape(relative), smooth_sustained(content, relative, block_voicing)], 1)
         begin = 0 if first == 0 else _MARGIN_FRAMES
         end = len(found) - (0 if stop == len(envelope) else _MARGIN_FRAMES)
-        rows.append(_pieces(found[begin:end].cpu(), share[begin:end].cpu()))
-    return SustainedNotes(torch.cat(rows))
+        return _pieces(found[begin:end].cpu(), share[begin:end].cpu())
+
+    return SustainedNotes(torch.cat(workers.beside(*(partial(of_block, *block) for block in _blocks(len(envelope))))))
 
 
 def settle_vowels(content: Tensor, envelope: Tensor, voicing: Tensor, notes: SustainedNotes) -> Tensor:

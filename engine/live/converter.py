@@ -334,7 +334,7 @@ class _Core:
         new: samples of this block.
         """
         # one thread: beside a busy core, waiting for a second one costs more than it saves
-        found = detect_pitch(self._listened, LISTENER_RATE, threads=1, gain_db=self._gain.db(self._listened, new))
+        found = detect_pitch(self._listened, LISTENER_RATE, gain_db=self._gain.db(self._listened, new))
         count = self._frames + self._ahead - 2
         if not (found.voicing > TRUSTED).any():  # keep the last pitch: nothing is known
             found = Pitch(np.full(len(found), self._hertz[-1 - count], np.float32), found.voicing)

@@ -9,6 +9,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
+from engine.forks import refuse_forked
 from engine.networks.content_encoder import ContentEncoder
 from engine.networks.eight_bits import multiplies_eight_bits
 from engine.networks.envelope_decoder import EnvelopeDecoder
@@ -85,8 +86,9 @@ def with_weights(network: Network, weights: Mapping[str, Tensor], path: Path) ->
 def load_base(path: Path = WEIGHTS / "base.safetensors", device: torch.device | None = None) -> BaseModel:
     """Load the base model from `path` on a device, by default the CPU, once per process.
 
-    Raises VoiceError if it cannot be loaded.
+    Raises VoiceError if it cannot be loaded, EngineError in a process forked from one that has computed.
     """
+    refuse_forked()
     return _loaded(path, device or torch.device("cpu"))
 
 

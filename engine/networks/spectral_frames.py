@@ -1,5 +1,8 @@
 """Spectra of overlapping frames: how samples are cut into them, filtered without wrapping around, and joined again."""
 
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -11,13 +14,22 @@ TRANSFORM = 1536  # leaves 654 samples (15 ms) for the filter's response before 
 PIECE = TRANSFORM  # samples that a filtered frame may take
 PIECE_BEGINS = (TRANSFORM - WINDOW) // 4  # samples before the frame itself
 BINS = TRANSFORM // 2 + 1
+_IN_CACHE = 128  # frames: a processor takes two to ten times as long where their spectra do not stay in its cache
 
 
-def cut_frames(samples: np.ndarray, frames: int) -> Tensor:
-    """Cut samples (n,) into frames (frames, 2 * HOP), the first centred on the first sample; zeros beyond the ends."""
-    wanted = (frames + 1) * HOP
-    padded = np.pad(np.asarray(samples, np.float32), (HOP, max(0, wanted - HOP - len(samples))))
-    return torch.from_numpy(padded[:wanted]).unfold(0, WINDOW, HOP)
+def cut_frames(samples: np.ndarray | Tensor, frames: int) -> Tensor:
+    """Cut samples (..., n) into frames (..., frames, WINDOW), the first centred on the first sample; zeros beyond the
+    ends."""
+    if isinstance(samples, np.ndarray):
+        samples = torch.from_numpy(samples.astype(np.float32))
+    after = (frames + 1) * HOP - HOP - samples.shape[-1]  # negative where samples are left out
+    return nn.functional.pad(samples, (HOP, after)).unfold(-1, WINDOW, HOP)
+
+
+def blocks_of(frames: int, device: torch.device) -> Iterator[slice]:
+    """Yield the frames that are best computed at once: a few on a processor, all elsewhere."""
+    count = _IN_CACHE if device.type == "cpu" else frames
+    yield from (slice(first, min(first + count, frames)) for first in range(0, frames, count))
 
 
 def minimum_phase(log_gain: Tensor) -> Tensor:
@@ -33,27 +45,46 @@ def minimum_phase(log_gain: Tensor) -> Tensor:
 
 
 def frame_spectra(frames: Tensor) -> Tensor:
-    """Return the spectra (..., BINS) of windowed frames (..., WINDOW)."""
-    return torch.fft.rfft(frames * torch.hann_window(WINDOW, device=frames.device), TRANSFORM)
+    """Return the spectra (..., BINS) of windowed frames (..., WINDOW), which begin PIECE_BEGINS samples later."""
+    windowed = frames * _window(frames.device)
+    return torch.fft.rfft(nn.functional.pad(windowed, (PIECE_BEGINS, TRANSFORM - WINDOW - PIECE_BEGINS)))
 
 
-def response(log_gain: Tensor) -> Tensor:
-    """Return the complex response of minimum phase with a log gain (..., bins)."""
-    return torch.polar(log_gain.exp(), minimum_phase(log_gain))
+@lru_cache(maxsize=8)
+def _window(device: torch.device) -> Tensor:
+    with torch.inference_mode(False):  # training may use it as well
+        return torch.hann_window(WINDOW, device=device)
 
 
-def pieces_of(spectra: Tensor) -> Tensor:
-    """Return the samples (..., PIECE) of filtered frames; a response may begin before its frame."""
-    return torch.fft.irfft(spectra, TRANSFORM).roll(PIECE_BEGINS, dims=-1)
+def pieces_of(spectra: Tensor, times: int = 1) -> Tensor:
+    """Return the samples (..., times * PIECE) of filtered frames; a response may begin before its frame.
+
+    times: as many samples in the same time.
+    """
+    pieces = torch.fft.irfft(spectra, times * TRANSFORM)
+    return pieces if times == 1 else times * pieces
+
+
+def join_pieces(blocks: Iterable[Tensor], frames: int, times: int = 1) -> Tensor:
+    """Add up the pieces (batch, n, times * PIECE) of all frames, in blocks that follow each other.
+
+    Returns samples (batch, times * (frames - 1) * HOP).
+    """
+    hop, parts, joined, first = times * HOP, -(-PIECE // HOP), None, 0
+    for pieces in blocks:
+        if joined is None:
+            joined = pieces.new_zeros(len(pieces), frames + parts - 1, hop)
+        # frames one after the other, as far as each is concerned, so that the blocks make no difference to the sums
+        for number, part in reversed(list(enumerate(pieces.split(hop, 2)))):
+            joined[:, first + number : first + number + pieces.shape[1], : part.shape[2]] += part
+        first += pieces.shape[1]
+    assert joined is not None
+    begin = times * (PIECE_BEGINS + HOP)
+    return joined.flatten(1)[:, begin : begin + (frames - 1) * hop]
 
 
 def overlap_add(spectra: Tensor) -> Tensor:
     """Join filtered frames (batch, frames, bins): samples (batch, (frames - 1) * HOP)."""
-    pieces = pieces_of(spectra)
-    batch, frames, _piece = pieces.shape
-    parts = -(-PIECE // HOP)
-    pieces = nn.functional.pad(pieces, (0, parts * HOP - PIECE)).view(batch, frames, parts, HOP)
-    joined = pieces.new_zeros(batch, frames + parts - 1, HOP)
-    for number in range(parts):
-        joined[:, number : number + frames] += pieces[:, :, number]
-    return joined.flatten(1)[:, PIECE_BEGINS + HOP : PIECE_BEGINS + HOP + (frames - 1) * HOP]
+    frames = spectra.shape[1]
+    blocks = (pieces_of(spectra[:, block]) for block in blocks_of(frames, spectra.device))
+    return join_pieces(blocks, frames)

@@ -16,14 +16,16 @@ each band is harmonic, how much is noise, and how the phase is dispersed. Compar
 neural source-filter model (Wang et al., 2019) and Vocos (Siuzdak, 2023).
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from engine.analysis.envelope import BANDS, FLOOR, band_centres
+from engine.analysis.envelope import BANDS, FLOOR
 from engine.analysis.pitch import Pitch
+from engine.networks.band_filters import Mix, filter_table, log_gain, response
 from engine.networks.excitation import cycles_per_frame, noise_at, pulse_train
 from engine.networks.layers import (
     HIGHEST_LEARNED_HERTZ,
@@ -35,20 +37,18 @@ from engine.networks.layers import (
 from engine.networks.recorded_excitation import RecordedExcitation
 from engine.networks.spectral_frames import (
     BINS,
-    TRANSFORM,
     WINDOW,
+    blocks_of,
+    cut_frames,
     frame_spectra,
-    minimum_phase,
-    overlap_add,
+    join_pieces,
     pieces_of,
-    response,
 )
-from engine.units import HOP, SAMPLE_RATE
 
 _CHANNELS = 256
 _DILATIONS = (1, 2, 1, 2)
 _RESIDUAL_GAIN = 0.92  # dividing by an envelope that was measured of the same noise adds as much on average
-_LARGEST_RESIDUAL = 6.0  # times what is usual, where an envelope missed a click
+_LARGEST_RESIDUAL = 6.0 * (3 / 8 * WINDOW) ** 0.5  # times what is usual of noise, where an envelope missed a click
 LOWEST = FLOOR + 1.0  # nepers, of an envelope that a recording is divided by
 LARGEST_LIFT = 5.0  # nepers by which the envelope of a recording is raised: hum stays below a voice
 UNVOICED = 0.35  # voicing in the middle of the soft edge between breath and voice: consonants count as unvoiced early
@@ -58,15 +58,26 @@ UNVOICED = 0.35  # voicing in the middle of the soft edge between breath and voi
 class Residual:
     """The excitation of a recording where it has no pitch, as in residual-excited vocoders (Un and Magill, 1975).
 
-    spectra: complex (frames, bins), of unit power density; share: (frames, bins), 0..1, that replaces noise.
+    frames: samples (..., frames, WINDOW), of unit power density without their `envelope` (..., frames, BANDS), in
+    nepers; share: (..., frames), 0..1, that replaces noise, in the bands that are `known` (BANDS,), 0..1.
     """
 
-    spectra: Tensor
+    frames: Tensor
+    envelope: Tensor
     share: Tensor
+    known: Tensor
 
-    def mixed(self, noise: Tensor) -> Tensor:
-        """Replace the share of spectra of noise (..., frames, bins), at the same power."""
-        return self.share * self.spectra + (1.0 - self.share.square()).sqrt() * noise
+    def __getitem__(self, frames: slice) -> "Residual":
+        own, envelope = self.frames[..., frames, :], self.envelope[..., frames, :]
+        return Residual(own, envelope, self.share[..., frames], self.known)
+
+    @staticmethod
+    def stacked(residuals: Sequence["Residual"]) -> "Residual":
+        """Return those of windows of equal length in one recording as a batch."""
+        frames, envelopes, shares = (
+            torch.stack(one) for one in zip(*((r.frames, r.envelope, r.share) for r in residuals), strict=True)
+        )
+        return Residual(frames, envelopes, shares, residuals[0].known)
 
 
 class Synthesizer(nn.Module):
@@ -82,8 +93,13 @@ class Synthesizer(nn.Module):
         nn.init.normal_(correction.weight, std=0.01)
         nn.init.zeros_(correction.bias)
         self.leave = nn.Sequential(nn.LayerNorm(_CHANNELS), correction)
-        self.bands_to_bins: Tensor
-        self.register_buffer("bands_to_bins", torch.from_numpy(_band_interpolation()), persistent=False)
+        self.table: Tensor
+        self.register_buffer("table", filter_table(), persistent=False)
+
+    @property
+    def bands_to_bins(self) -> Tensor:
+        """The matrix (BANDS, bins) that interpolates a curve over bands linearly at the frequency of each bin."""
+        return self.table[:, :BINS]
 
     def filters(
         self, envelope: Tensor, hertz: Tensor, voicing: Tensor, last: int | None = None
@@ -117,44 +133,43 @@ class Synthesizer(nn.Module):
         recorded: RecordedExcitation | None = None,
     ) -> Tensor:
         """Synthesize samples (batch, (frames - 1) * HOP) from frames, and excitations of that length."""
-        hiss = self._frames(noise) if residual is None else residual.mixed(self._frames(noise))
-        filtered = self._filtered(self.filters(envelope, hertz, voicing), self._frames(pulses), hiss)
-        return overlap_add(filtered if recorded is None else self._reshaped(filtered, envelope, recorded))
+        filters, frames = self.filters(envelope, hertz, voicing), envelope.shape[1]
+        pulses, noise = cut_frames(pulses, frames), cut_frames(noise, frames)
+        shared = residual is not None and recorded is not None and residual.frames is recorded.frames
+
+        def pieces_in(block: slice) -> Tensor:
+            own, hiss = recorded and recorded[block], residual and residual[block]
+            if own and hiss and shared:
+                own = replace(own, frames=hiss.frames)
+            gains = [curve[:, block] for curve in filters]
+            return self.pieces(gains, pulses[:, block], noise[:, block], hiss, own, envelope[:, block])
+
+        return join_pieces(map(pieces_in, blocks_of(frames, envelope.device)), frames)
 
     def residual(self, frames: Tensor, envelope: Tensor, voicing: Tensor, share: Tensor, known: Tensor) -> Residual:
-        """Return the residual of a recording's frames (frames, 2 * HOP), each centred on its frame.
+        """Return the residual of a recording's frames (..., frames, 2 * HOP), each centred on its frame.
 
-        envelope (frames, BANDS), absolute; voicing and share (frames,), the latter wanted where there is no pitch;
-        known (BANDS,): 1 where the recording holds signal.
+        envelope (..., frames, BANDS), absolute; voicing and share (..., frames), the latter wanted where there is no
+        pitch; known (BANDS,): 1 where the recording holds signal.
         """
-        gain = (envelope @ self.bands_to_bins).clamp_min(LOWEST).exp() / _RESIDUAL_GAIN
-        spectra = frame_spectra(frames) / gain
-        usual = float(torch.hann_window(WINDOW).square().sum().sqrt())
-        spectra = spectra * (_LARGEST_RESIDUAL * usual / spectra.abs().clamp_min(1e-6)).clamp_max(1.0)
-        unvoiced = unvoiced_share(voicing) * share
-        return Residual(spectra, unvoiced[:, None] * (known @ self.bands_to_bins))
+        return Residual(frames, envelope, unvoiced_share(voicing) * share, known)
 
     def recorded(self, frames: Tensor, envelope: Tensor, pitch: Pitch, share: Tensor) -> RecordedExcitation:
         """Return the voiced excitation of a recording's frames (frames, 2 * HOP), each centred on its frame.
 
         envelope (frames, BANDS), absolute; share (frames, BANDS), 0..1, wanted where there is a pitch.
         """
-        flat = frame_spectra(frames) / response(envelope.clamp_min(LOWEST) @ self.bands_to_bins)
         voicing = torch.from_numpy(pitch.voicing).to(share.device)
         voiced = torch.sigmoid((voicing - UNVOICED) * 12)[:, None] * share
-        return RecordedExcitation(flat, pitch.hertz, voiced @ self.bands_to_bins, envelope + LARGEST_LIFT)
-
-    def _reshaped(self, filtered: Tensor, envelope: Tensor, recorded: RecordedExcitation) -> Tensor:
-        """Give the share of spectra (batch, frames, bins) to a recorded excitation in the same envelope."""
-        own = recorded.spectra * response(torch.minimum(envelope, recorded.highest) @ self.bands_to_bins)
-        return filtered + recorded.share * (own - filtered)
+        measured = envelope.clamp_min(LOWEST)
+        return RecordedExcitation(frames, pitch.hertz, voiced, envelope + LARGEST_LIFT, measured, self.table)
 
     def pieces(
         self,
-        filters: tuple[Tensor, Tensor, Tensor],
+        filters: Sequence[Tensor],
         pulses: Tensor,
         noise: Tensor,
-        residual: Residual,
+        residual: Residual | None,
         recorded: RecordedExcitation | None,
         envelope: Tensor,
     ) -> Tensor:
@@ -163,18 +178,29 @@ class Synthesizer(nn.Module):
         filters, residual, recorded and envelope: of these frames. A piece begins PIECE_BEGINS samples before its
         frame's excitation.
         """
-        filtered = self._filtered(filters, frame_spectra(pulses), residual.mixed(frame_spectra(noise)))
-        return pieces_of(filtered if recorded is None else self._reshaped(filtered, envelope, recorded))
+        harmonic, hiss, phase = filters
+        share = None if recorded is None else recorded.share_of_bins()
+        rest = 1.0 if share is None else 1.0 - share
+        mix = Mix(frame_spectra(pulses), *response(harmonic, self.table, rest, phase))
+        noise_gain = rest * log_gain(hiss, self.table).exp()
+        if residual is not None:
+            own_gain, noise_gain = self.residual_gains(noise_gain, residual, spectra := frame_spectra(residual.frames))
+            mix.add(spectra, own_gain)
+        mix.add(frame_spectra(noise), noise_gain)
+        if recorded is not None and share is not None:
+            if residual is None or recorded.frames is not residual.frames:
+                spectra = frame_spectra(recorded.frames)
+            lift = torch.minimum(envelope, recorded.highest) - recorded.envelope
+            mix.add(spectra, *response(lift, self.table, share))
+        return pieces_of(mix.spectra())
 
-    def _filtered(self, filters: tuple[Tensor, Tensor, Tensor], pulses: Tensor, noise: Tensor) -> Tensor:
-        """Apply filters to the spectra of the excitations, (batch, frames, bins)."""
-        harmonic_gain, noise_gain, phase = (curve @ self.bands_to_bins for curve in filters)
-        phase = phase + minimum_phase(harmonic_gain)
-        return pulses * torch.polar(harmonic_gain.exp(), phase) + noise * noise_gain.exp()
-
-    def _frames(self, excitation: Tensor) -> Tensor:
-        """Compute windowed spectra (batch, frames, bins) of (batch, samples); frame i is centred on sample i * HOP."""
-        return frame_spectra(nn.functional.pad(excitation, (HOP, HOP)).unfold(1, WINDOW, HOP))
+    def residual_gains(self, gain: Tensor, residual: Residual, spectra: Tensor) -> tuple[Tensor, Tensor]:
+        """Share the gain of noise out between the spectra of a recording, as a residual, and noise, at its power."""
+        share = residual.share[..., None] * log_gain(residual.known, self.table)
+        flattened = _RESIDUAL_GAIN * (-log_gain(residual.envelope, self.table).clamp_min(LOWEST)).exp()
+        size = flattened * torch.addcmul(spectra.real * spectra.real, spectra.imag, spectra.imag).sqrt()
+        limit = (_LARGEST_RESIDUAL / size.clamp_min(1e-6)).clamp_max(1.0)
+        return gain * share * flattened * limit, gain * (1.0 - share * share).sqrt()
 
 
 def unvoiced_share(voicing: Tensor) -> Tensor:
@@ -182,16 +208,9 @@ def unvoiced_share(voicing: Tensor) -> Tensor:
     return torch.sigmoid((UNVOICED - voicing) * 12)
 
 
-def _band_interpolation() -> np.ndarray:
-    """Return the matrix (BANDS, bins) that interpolates a curve over bands linearly at the frequency of each bin."""
-    hertz = np.arange(BINS) * SAMPLE_RATE / TRANSFORM
-    identity = np.eye(BANDS)
-    return np.stack([np.interp(hertz, band_centres(), row) for row in identity]).astype(np.float32)
-
-
 def synthesize(
     synthesizer: Synthesizer,
-    envelope: np.ndarray,
+    envelope: np.ndarray | Tensor,
     pitch: Pitch,
     first_sample: int = 0,
     cycles: float = 0.0,
@@ -204,12 +223,11 @@ def synthesize(
     envelope (frames, BANDS); `first_sample` sets the position of the noise, `cycles` the phase of the pulses; residual
     and recorded: of these frames, for the place of noise and of all that is voiced.
     """
-    hertz = torch.from_numpy(pitch.hertz)[None]
+    device = synthesizer.table.device
     with torch.inference_mode():
-        # on the CPU, since not every device has the 64-bit floats needed for the phase
-        pulses, _ = pulse_train(hertz, cycles)
+        hertz = torch.from_numpy(pitch.hertz)[None]
+        pulses, _ = pulse_train(hertz, cycles, device)
         noise = torch.from_numpy(noise_at(first_sample, pulses.shape[1], seed))[None]
-        frames = torch.from_numpy(envelope)[None], hertz, torch.from_numpy(pitch.voicing)[None]
-        placed = (one.to(synthesizer.bands_to_bins.device) for one in (*frames, pulses, noise))
-        samples = synthesizer(*placed, residual, recorded)
+        frames = (torch.as_tensor(one)[None].to(device) for one in (envelope, hertz[0], pitch.voicing))
+        samples = synthesizer(*frames, pulses, noise.to(device), residual, recorded)
     return samples[0].cpu().numpy(), cycles_per_frame(pitch.hertz, cycles)

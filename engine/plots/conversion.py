@@ -53,14 +53,20 @@ def seconds_outside(look: Look, card: VoiceCard, transpose: float) -> tuple[floa
     """Measure the seconds of a recording, transposed by `transpose` semitones, below and above the voice's range."""
     seconds = measure_histogram(look.analysis.pitch, look.analysis.loudness_db)
     notes = np.arange(len(seconds)) + transpose
-    low, high = note_number(card.vocal_range["min"]), note_number(card.vocal_range["max"])
+    low, high = _ends(look, card)
     return float(seconds[notes < low].sum()), float(seconds[notes > high].sum())
+
+
+def _ends(look: Look, card: VoiceCard) -> tuple[int, int]:
+    """Return the MIDI numbers between which a voice sings or speaks, as the recording does."""
+    ends = card.range_where(look.analysis.style == "melodic")
+    return note_number(ends["min"]), note_number(ends["max"])
 
 
 def plot_fit(look: Look, card: VoiceCard, transpose: float) -> Figure:
     """Plot how long each note of a recording is sung, original and transposed, against the range of a voice."""
     seconds = measure_histogram(look.analysis.pitch, look.analysis.loudness_db)
-    low, high = note_number(card.vocal_range["min"]), note_number(card.vocal_range["max"])
+    low, high = _ends(look, card)
     figure = new_figure(12.0, 2.9)
     axes = figure.subplots()
     axes.axvspan(low - 0.5, high + 0.5, color=RANGE_COLOUR, alpha=0.1, label=tr("range of {name}", name=card.name))

@@ -29,12 +29,30 @@ _LARGEST_PEM = 1 << 16  # bytes
 _MOST_KNOWN = 1000
 
 
-def data_folder(environment: Mapping[str, str]) -> Path:
-    """Return the folder of everything that this installation keeps: TIMBRE_STUDIO_HOME, else the system's usual one.
+def data_folder(environment: Mapping[str, str] | None = None) -> Path:
+    """Return the folder of everything that this installation keeps: its voices, for example, in `voices`.
 
-    Raises SettingsError for a user's folder where there is no such user, and for the address of another machine.
+    Parameters
+    ----------
+    environment : mapping, optional
+        Where TIMBRE_STUDIO_HOME may name another folder than the system's usual one; by default that of this process.
+
+    Returns
+    -------
+    Path
+        Which may not exist yet.
+
+    Raises
+    ------
+    SettingsError
+        For a user's folder where there is no such user, and for the address of another machine.
+
+    Examples
+    --------
+    >>> data_folder({"TIMBRE_STUDIO_HOME": "/studio"}).as_posix()
+    '/studio'
     """
-    home = pasted_path(environment.get(HOME_VARIABLE, ""))
+    home = pasted_path((os.environ if environment is None else environment).get(HOME_VARIABLE, ""))
     if home.startswith("~"):
         raise SettingsError(tr('There is no folder "{home}": set {home_variable} to a whole path.',
                                home=home, home_variable=HOME_VARIABLE))

@@ -25,6 +25,11 @@ from engine.texts import tr
 
 _UNKNOWN_SIGNER = {"signingCredential.untrusted"}
 _EXPIRED = {"signingCredential.expired", "signingCredential.invalid"}
+# how files begin that hold others, among them audio with credentials of its own: what they are, and their first bytes
+_ARCHIVES = ((b"PK\x03\x04", 0), (b"PK\x05\x06", 0), (b"7z\xbc\xaf\x27\x1c", 0), (b"Rar!\x1a\x07", 0), (b"ustar", 257),
+             (b"SQLite format 3\0", 0))  # fmt: skip
+# of a file whose first bytes are lost: the box of a manifest store whole (C2PA 2.1, 11.1.4.2), which no text contains
+_STORE = (b"jumdc2pa\x00\x11\x00\x10\x80\x00\x00\xaa\x00\x38\x9b\x71",)
 _TRACES = (b"jumdc2pa", b"c2pa.claim", b"c2pa.signature", b"c2pa.assertions")
 # formats, as FFmpeg names them, that can hold credentials; and those whose first four bytes tell
 _MEDIA_TYPES = {"wav": MEDIA_TYPES[".wav"], "flac": MEDIA_TYPES[".flac"], "mp3": MEDIA_TYPES[".mp3"],
@@ -133,7 +138,12 @@ def _chunks(path: Path) -> ChunkedFile:
 
 
 def _without_credentials(path: Path, name: str | None, tags: str | None) -> Verdict:
-    if _has_traces(path):
+    if name is None and _is_archive(path):
+        raise AudioError(tr(
+            '"{name}" is an archive, and only audio files can be checked: unpack it, and check those in it.',
+            name=shown_name(path),
+        ))
+    if _has_traces(path, _TRACES if name else _STORE):
         return Verdict("changed", tr("Changed since it was made: its content credentials are damaged."), tags=tags)
     if name is None:
         raise AudioError(tr('"{name}" is not an audio file in a format that can be checked.', name=shown_name(path)))
@@ -195,6 +205,12 @@ def _said_of_making(manifest: dict[str, Any]) -> tuple[bool | None, dict[str, An
     return synthetic, statement
 
 
+def _is_archive(path: Path) -> bool:
+    with path.open("rb") as file:
+        head = file.read(512)
+    return any(head[place:].startswith(mark) for mark, place in _ARCHIVES)
+
+
 def _format(path: Path) -> str | None:
     """Return the format that the first bytes show, as FFmpeg names it; a playlist is none and opens no other files."""
     with path.open("rb") as file:
@@ -243,14 +259,14 @@ def _wav_texts(path: Path) -> Iterator[str]:
                 place += 8 + size + size % 2
 
 
-def _has_traces(path: Path) -> bool:
+def _has_traces(path: Path, traces: tuple[bytes, ...]) -> bool:
     """Whether parts of content credentials lie anywhere in the file, though none can be read."""
     before = b""
     with path.open("rb") as file:
         while block := file.read(_BLOCK):
-            if any(trace in before + block for trace in _TRACES):
+            if any(trace in before + block for trace in traces):
                 return True
-            before = block[-max(map(len, _TRACES)) :]
+            before = block[-max(map(len, traces)) :]
     return False
 
 

@@ -16,7 +16,7 @@ from engine.progress import Report
 
 PARTS = {
     "benchmark": (
-        "conversion", "songs", "takes", "training", "devices", "dryness", "hearing", "control", "opinions",
+        "conversion", "songs", "takes", "training", "devices", "card", "dryness", "hearing", "control", "opinions",
         "word-errors", "rvc", "credentials", "public-data",
     ),
     "pretraining": ("base", "listener", "student", "student-refinement", "speakers", "voices"),
@@ -37,13 +37,15 @@ def main(command: str, arguments: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog=None if named else f"Other parts, whose options follow their name: {', '.join(parts[1:])}",
     )
-    parser.add_argument("--threads", type=int, help="CPU threads (default: all)")
+    parser.add_argument("--threads", type=_numbers, metavar="N", help="CPU threads (default: all)")
     module.add_options(parser)
     options = parser.parse_args(given)
+    if len(options.threads or ()) > 1 and not getattr(module, "TAKES_SEVERAL_THREADS", False):
+        parser.error("argument --threads: this part takes one number")
     if options.threads:
         import torch
 
-        torch.set_num_threads(options.threads)
+        torch.set_num_threads(options.threads[0])
     try:
         for text in module.run(options):
             print(text, flush=True)
@@ -51,6 +53,14 @@ def main(command: str, arguments: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 1
     return 0
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    """Read numbers of threads: 4, or 1,2,4."""
+    numbers = tuple(int(one) for one in text.split(","))
+    if min(numbers) < 1:
+        raise ValueError
+    return numbers
 
 
 def log(line: str) -> None:

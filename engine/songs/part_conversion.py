@@ -34,6 +34,7 @@ from engine.songs.separation import float_file
 from engine.texts import joined, tr
 from engine.units import HOP, SAMPLE_RATE
 from engine.voices.imported import AnyVoice
+from engine.workers import Threads
 
 _SEARCH_S = 1.0  # on both sides of the time given, for a quiet place
 _AROUND = SAMPLE_RATE // 2  # samples converted on both sides of a stretch, for its edges
@@ -89,11 +90,14 @@ class Work:
         Signs the content credentials; by default that of the environment.
     warn : callable
         Receives a sentence where something is wrong with a recording, before it is converted.
+    threads : int or callable, optional
+        As for `convert`.
     """
 
     device: str = AUTO
     installation: Installation | None = None
     warn: Callable[[str], None] = lambda sentence: None
+    threads: Threads | None = None
 
 
 @dataclass(frozen=True)
@@ -171,7 +175,9 @@ def convert_parts(
     stretches = _stretches(parts, quiet_joins(source, [part.start_s for part in parts[1:]]), count)
     if len(stretches) == 1 and stretches[0].voice != KEEP:
         only = voice_named(parts[0].voice)
-        whole = convert_file(source, [target], only, settings, report, work.device, work.installation, surveyed)
+        whole = convert_file(
+            source, [target], only, settings, report, work.device, work.installation, work.threads, surveyed
+        )
         name = stretches[0].voice
         return PartsConversion(
             [], {name: whole.transpose}, {name: whole.style}, whole.statement, whole.unsigned, whole.notes_warning,
@@ -194,7 +200,7 @@ def convert_parts(
             # the whole is signed instead
             off = replace(work.installation or Installation.from_environment(), signs=False)
             sung = [place / f"{name}.wav"]
-            found = convert_file(gathered, sung, voice, settings, share, work.device, off, surveys.append)
+            found = convert_file(gathered, sung, voice, settings, share, work.device, off, work.threads, surveys.append)
             transposes[name], styles[name] = found.transpose, found.style
             statements.append(found.statement)
             warnings.append(found.notes_warning)

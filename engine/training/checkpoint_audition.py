@@ -6,6 +6,7 @@ file; the scores are measured on these files.
 """
 
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,14 +70,21 @@ class Audition:
     """The recordings to convert, analysed once, and the target timbre."""
 
     def __init__(
-        self, base: BaseModel, timbre: Tensor, held_out: Sequence[Clip], originals: Path, device: str = AUTO
+        self,
+        base: BaseModel,
+        timbre: Tensor,
+        held_out: Sequence[Clip],
+        originals: Path,
+        device: str = AUTO,
+        at_once: int = 1,
     ) -> None:
         """Analyse the recordings and write them to the folder `originals` for comparison.
 
-        base and target timbre (TIMBRE,): on the processor, where results are measured; device: renders.
+        base and target timbre (TIMBRE,): on the processor, where results are measured; device: renders; at_once:
+        recordings that are converted beside each other, which changes no result.
         Raises AudioError if a held-out recording can no longer be read or the folder cannot be written.
         """
-        self.base, self.timbre, self.device = base, timbre, device
+        self.base, self.timbre, self.device, self.at_once = base, timbre, device, at_once
         foreign = [_part(path.stem, read_audio(path), own=False) for path in sorted(FOREIGN.glob("*.flac"))]
         own = [_part(f"held-out-{i}", audio_of(clip, base), own=True) for i, clip in enumerate(held_out, 1)]
         self.parts = foreign + own
@@ -86,13 +94,11 @@ class Audition:
 
     def evaluate(self, voice: AnyVoice, folder: Path) -> AuditionScores:
         """Convert every recording to `folder`/<part>.flac and score the results."""
-        rows = []
-        for part in self.parts:
-            settings = ConversionSettings(transpose=0 if part.own else "auto")
-            conversion = convert(part.audio, voice, settings, device=self.device)
-            rendered = conversion.takes[0].audio
-            write_audio(folder / f"{part.name}.flac", rendered)
-            rows.append(self._measure(part, analyse_clip(rendered), conversion.transpose))
+        if self.at_once == 1:
+            rows = [self._converted(part, voice, folder) for part in self.parts]
+        else:
+            with ThreadPoolExecutor(self.at_once, "audition-part") as threads:
+                rows = list(threads.map(lambda part: self._converted(part, voice, folder), self.parts))
         return AuditionScores(
             likeness=_mean(row["likeness"] for row, part in zip(rows, self.parts, strict=True) if not part.own),
             content=_mean(row["content"] for row, part in zip(rows, self.parts, strict=True) if not part.own),
@@ -100,6 +106,14 @@ class Audition:
             pitch_error_cents=_mean(row["pitch_error_cents"] for row in rows),
             voicing_error=_mean(row["voicing_error"] for row in rows),
         )
+
+    def _converted(self, part: Part, voice: AnyVoice, folder: Path) -> dict[str, float]:
+        """Convert one recording to `folder`/<part>.flac and measure the result."""
+        settings = ConversionSettings(transpose=0 if part.own else "auto")
+        conversion = convert(part.audio, voice, settings, device=self.device, rate=SAMPLE_RATE)
+        rendered = conversion.takes[0].audio
+        write_audio(folder / f"{part.name}.flac", rendered)
+        return self._measure(part, analyse_clip(rendered), conversion.transpose)
 
     def _measure(self, part: Part, rendered: Clip, transpose: float) -> dict[str, float]:
         wanted = part.clip

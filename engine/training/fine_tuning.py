@@ -6,12 +6,14 @@ envelopes from blurring, and other people's content, which has to stay intelligi
 
 A step depends only on its number, its pieces and the state before it, and shares no random state with other code.
 A training that was interrupted therefore resumes exactly as if it had never stopped.
+
+On a graphics card steps are queued ahead of it: nothing in a step waits for a result, and nothing is copied to or from
+the card. A step with NaN or infinite losses is left out there as well, but by the card itself.
 """
 
 import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,22 +21,22 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from engine.analysis.envelope import ACTIVE_NEPERS, loudness_of
 from engine.features.clips import Clip
 from engine.features.foreign_content import load_foreign
-from engine.features.retrieval import gather_retrieval_frames, nearest_frames
+from engine.features.retrieval import FrameSearch, gather_retrieval_frames, in_context, nearest_frames
 from engine.features.speaker_timbre import mean_timbre, speaker_timbres, timbre_spread
 from engine.networks.base import WEIGHTS, BaseModel, load_weights
 from engine.networks.content_encoder import mix_content
 from engine.networks.discriminator import EnvelopeDiscriminator
 from engine.networks.envelope_content import envelope_input, load_envelope_content
-from engine.networks.envelope_decoder import EnvelopeDecoder, prosody_input
+from engine.networks.envelope_decoder import EnvelopeDecoder
 from engine.networks.losses import envelope_distance
 from engine.networks.timbre_encoder import timbre_input
+from engine.training.pieces import Batch, PackedClips, Piece, loud_frames, make_batch
 from engine.training.plan import TrainingPlan
-from engine.units import hertz_to_semitones
+from engine.training.step_draws import Choices, Step, StepDraws, around, on_device
 
-PIECE_FRAMES = 160  # 1.6 s, the length of the foreign pieces too
+Figures = dict[str, float]
 _TIMBRE_RATE = 16.0  # times the decoder's
 _DISCRIMINATOR_RATE = 2e-4
 _WARM_UP_STEPS = 30
@@ -42,56 +44,7 @@ _SLOWING_STEPS = 600  # after three times as many the rate has halved
 _DECEIVING, _MATCHING = 0.12, 0.6  # weights of deceiving the discriminator and of matching its features
 _KEPT, _TAKEN = 0.25, 0.5  # weights of keeping other people's content and of taking on the voice
 _AVERAGING_STEPS = 100  # over about as many the weights that are used are averaged
-_ELSEWHERE_FRAMES = 300  # a frame nearer than this in the same recording belongs to the same sound
-_ACTIVE_SHARE = 0.05  # of its frames; quieter pieces are left out
-
-Piece = tuple[int, int]  # number of the clip, first frame
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Pieces of the voice in one step, float32."""
-
-    envelope: Tensor  # (batch, frames, BANDS)
-    content: Tensor  # (batch, frames, CONTENT): of one augmentation or another
-    prosody: Tensor  # (batch, frames, PROSODY)
-
-    def to(self, device: torch.device) -> "Batch":
-        """Move the batch to a device."""
-        return Batch(**{name: value.to(device) for name, value in vars(self).items()})
-
-
-def epoch_pieces(clips: Sequence[Clip], seed: int, epoch: int) -> list[Piece]:
-    """Cut all clips into shuffled pieces of PIECE_FRAMES, with other boundaries in each epoch.
-
-    Each frame is used about once. Nearly silent pieces are left out; a clip shorter than a piece is one piece.
-    """
-    choices = np.random.default_rng([seed, epoch, 11])
-    pieces: list[Piece] = []
-    for number, clip in enumerate(clips):
-        room = max(len(clip.pitch) - PIECE_FRAMES, 0)
-        count = -(-len(clip.pitch) // PIECE_FRAMES)
-        spacing = room / max(count - 1, 1)
-        move = choices.uniform(-0.5, 0.5)  # the same for all pieces, so that they neither overlap nor leave gaps
-        firsts = np.clip((np.arange(count) + move) * spacing, 0, room).round().astype(int)
-        loud = _loud(clip)
-        pieces += [
-            (number, int(first)) for first in firsts if loud[first : first + PIECE_FRAMES].mean() > _ACTIVE_SHARE
-        ]
-    return [pieces[i] for i in choices.permutation(len(pieces))]
-
-
-def make_batch(clips: Sequence[Clip], pieces: Sequence[Piece], seed: int, step: int) -> Batch:
-    """Gather the inputs of the networks for some pieces, on the CPU; deterministic in seed and step."""
-    random = np.random.default_rng([seed, step, 13])
-    cut = [(clips[clip], _rows(clips[clip], first)) for clip, first in pieces]
-    envelope = torch.from_numpy(np.stack([clip.envelope[rows] for clip, rows in cut]).astype(np.float32))
-    hertz = np.stack([clip.pitch.hertz[rows] for clip, rows in cut])
-    voicing = torch.from_numpy(np.stack([clip.pitch.voicing[rows] for clip, rows in cut]))
-    semitones = torch.from_numpy(hertz_to_semitones(hertz).astype(np.float32))
-    encoded = [clip.content[random.integers(len(clip.content)), rows] for clip, rows in cut]
-    content = torch.from_numpy(np.stack(encoded).astype(np.float32))
-    return Batch(envelope, content, prosody_input(semitones, voicing, loudness_of(envelope)))
+_LOSSES = ("loss", "envelope", "deceiving", "kept", "taken")
 
 
 class FineTuning:
@@ -103,10 +56,19 @@ class FineTuning:
         clips: Sequence[Clip],
         plan: TrainingPlan,
         precision: torch.dtype = torch.float32,
+        ahead: bool | None = None,
     ) -> None:
-        """Prepare the training. base: on the device to train on; precision: of matrix products."""
+        """Prepare the training.
+
+        base: on the device to train on; precision: of matrix products; ahead: whether steps are queued without waiting
+        for their results, by default on a graphics card.
+        """
         self.base, self.clips, self.plan = base, clips, plan
         self.device, self.precision = base.device, precision
+        self.ahead = self.device.type == "cuda" if ahead is None else ahead
+        self.together = 1.0  # steps of the plan that are taken as one, of so many more pieces
+        self.packed = None if self.device.type == "cpu" else PackedClips(clips, self.device)
+        self.loud = [loud_frames(clip) for clip in clips]
         timbres = speaker_timbres(base, clips)
         self.target_timbre, self.spread = mean_timbre(*timbres), timbre_spread(*timbres)
         self.bands = int(np.median([clip.bands for clip in clips]))
@@ -116,6 +78,7 @@ class FineTuning:
         self.foreign_nearest = torch.stack(
             [nearest_frames(one, self.retrieval_frames.content) for one in self.foreign.content]
         )
+        self.search = FrameSearch(self.retrieval_frames.content)
         self.median = float(np.median(np.concatenate([clip.pitch.voiced_semitones for clip in clips])))
         self.decoder = EnvelopeDecoder().to(self.device)
         self.decoder.load_state_dict(base.decoder.state_dict())
@@ -126,35 +89,65 @@ class FineTuning:
             {"params": list(self.decoder.parameters()), "share": 1.0},
             {"params": [self.timbre], "share": _TIMBRE_RATE},
         ]
-        self.optimizer = torch.optim.AdamW(groups, plan.learning_rate, betas=(0.9, 0.98), weight_decay=0.0)
+        fused = True if self.ahead else None  # one operation for all weights, which can leave a step out by itself
+        self.optimizer = torch.optim.AdamW(
+            groups, plan.learning_rate, betas=(0.9, 0.98), weight_decay=0.0, fused=fused
+        )
         self.discriminator_optimizer = torch.optim.AdamW(
-            self.discriminator.parameters(), _DISCRIMINATOR_RATE, betas=(0.8, 0.99)
+            self.discriminator.parameters(), _DISCRIMINATOR_RATE, betas=(0.8, 0.99), fused=fused
         )
         self.average = {name: value.detach().clone() for name, value in self._learned().items()}
 
-    def step(self, number: int, pieces: Sequence[Piece], rate_share: float = 1.0) -> dict[str, float] | None:
+    def step(self, number: int, pieces: Sequence[Piece], rate_share: float = 1.0) -> Figures | None:
         """Train on one batch and return the losses, or None without any change if they are NaN or infinite.
 
         rate_share: share of the plan's learning rate to use.
         """
-        batch = make_batch(self.clips, pieces, self.plan.seed, number).to(self.device)
-        losses, fakes = self._losses(batch, pieces, number)
+        [step] = self.draw(number, [pieces])
+        return self.read([self.queue(step, rate_share)])[0]
+
+    def draw(self, first: int, batches: Sequence[Sequence[Piece]]) -> list[Step]:
+        """Draw what chance decides in the steps from number `first` on, for the pieces of each."""
+        choices = Choices(
+            self.plan.seed, self.clips, self.packed, self.retrieval_frames, self.search, len(self.foreign.content)
+        )
+        foreign = round(self.plan.foreign * self.together)
+        draws = [choices.draw(number, pieces, foreign) for number, pieces in enumerate(batches, first)]
+        there = on_device(draws, self.device)
+        return [Step(first + n, pieces, drawn) for n, (pieces, drawn) in enumerate(zip(batches, there, strict=True))]
+
+    def queue(self, step: Step, rate_share: float = 1.0) -> Tensor:
+        """Train on one batch, and return on the device what `read` reads; `ahead`, nothing here waits for it."""
+        batch = self._batch(step)
+        losses, fakes = self._losses(batch, step.drawn)
         self.optimizer.zero_grad(set_to_none=True)
         losses["loss"].backward()
-        figures = {name: float(value.detach()) for name, value in losses.items()}
         size = nn.utils.clip_grad_norm_(self.decoder.parameters(), 1.0)
         assert self.timbre.grad is not None
-        if not (math.isfinite(figures["loss"]) and torch.isfinite(size) and torch.isfinite(self.timbre.grad).all()):
-            return None
-        self._move(number, rate_share)
-        self._train_discriminator(batch.envelope, fakes)
-        return figures
+        good = torch.isfinite(losses["loss"]) & torch.isfinite(size) & torch.isfinite(self.timbre.grad).all()
+        if self.ahead or bool(good):
+            self._move(step.number, rate_share, good)
+            self._train_discriminator(batch.envelope, fakes, good)
+        if self.ahead:
+            good = good & self._soundness()
+        return torch.stack([*(losses[name].detach().float() for name in _LOSSES), good.float()])
 
-    def _losses(
-        self, batch: Batch, pieces: Sequence[Piece], number: int
-    ) -> tuple[dict[str, Tensor], tuple[Tensor, Tensor]]:
+    def read(self, queued: Sequence[Tensor]) -> list[Figures | None]:
+        """Wait for steps that `queue` returned, and return the losses of each, or None.
+
+        None: it was left out, or `ahead`, weights are no longer finite.
+        """
+        rows = torch.stack(list(queued)).cpu().tolist()
+        return [dict(zip(_LOSSES, values, strict=True)) if good else None for *values, good in rows]
+
+    def _batch(self, step: Step) -> Batch:
+        if self.packed is None:
+            return make_batch(self.clips, step.pieces, self.plan.seed, step.number)
+        return self.packed.batch(step.drawn.places)
+
+    def _losses(self, batch: Batch, drawn: StepDraws) -> tuple[dict[str, Tensor], tuple[Tensor, Tensor]]:
         """Compute the losses, and the decoded envelopes, own and foreign, with their timbres for the discriminator."""
-        foreign_content, foreign_drawn, foreign_prosody = self._foreign(number)
+        foreign_content, foreign_drawn, foreign_prosody = self._foreign(drawn)
         count, foreign_count = len(batch.envelope), len(foreign_content)
         own, other = (self.timbre[None].expand(n, -1) for n in (count, foreign_count))
         everyone = torch.cat([own, other]).detach()
@@ -163,7 +156,7 @@ class FineTuning:
         with self._matrix_work():
             self.discriminator.requires_grad_(False)
             with torch.no_grad():
-                content = self._retrieved(batch.content, pieces, number)
+                content = self._retrieved(batch.content, drawn)
                 _, wanted = self.discriminator(batch.envelope, own)
             predicted = self.decoder(content, batch.prosody, own)
             fake = predicted
@@ -217,60 +210,78 @@ class FineTuning:
                 value.copy_(state["learned"][name])
         self.average = {name: value.to(self.device, copy=True) for name, value in state["average"].items()}
         self.discriminator.load_state_dict(state["critic"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.discriminator_optimizer.load_state_dict(state["judge"])
+        for name, optimizer in (("optimizer", self.optimizer), ("judge", self.discriminator_optimizer)):
+            fused = {"fused": optimizer.param_groups[0]["fused"]}  # the state may be of another device
+            groups = [group | fused for group in state[name]["param_groups"]]
+            optimizer.load_state_dict(state[name] | {"param_groups": groups})
 
     def is_sound(self) -> bool:
         """Return whether all weights are finite."""
+        return bool(self._soundness())
+
+    def _soundness(self) -> Tensor:
+        """Return the same, on the device."""
         learned = [*self._learned().values(), *self.discriminator.state_dict().values()]
-        return all(bool(torch.isfinite(value).all()) for value in learned)
+        return torch.isfinite(torch.stack(torch._foreach_norm(learned))).all()
 
     def _learned(self) -> dict[str, Tensor]:
         own = {f"decoder.{name}": value for name, value in self.decoder.state_dict().items()}
         return own | {"timbre": self.timbre.detach()}
 
-    def _move(self, number: int, rate_share: float) -> None:
-        warm = min(1.0, (number + 1) / _WARM_UP_STEPS)
-        rate = self.plan.learning_rate * rate_share * warm / math.sqrt(1 + number / _SLOWING_STEPS)
+    def _move(self, number: int, rate_share: float, good: Tensor) -> None:
+        """Move the weights, unless the step is not `good`, and average them.
+
+        Of steps taken together the rate grows with the square root of their number, and what is counted in steps
+        counts all of them (Malladi et al., On the SDEs and scaling rules for adaptive gradient algorithms, 2022).
+        """
+        counted = (number + 1) * self.together - 1
+        warm = min(1.0, (counted + 1) / _WARM_UP_STEPS)
+        rate = self.plan.learning_rate * rate_share * warm / math.sqrt(1 + counted / _SLOWING_STEPS)
         for group in self.optimizer.param_groups:
-            group["lr"] = rate * group["share"]
-        self.optimizer.step()
-        keep = min(1 - 1 / _AVERAGING_STEPS, (number + 1) / (number + 10))
-        for name, value in self._learned().items():
-            self.average[name].lerp_(value, 1 - keep)
+            group["lr"] = rate * group["share"] * math.sqrt(self.together)
+        self._take(self.optimizer, good)
+        keep = min(1 - self.together / _AVERAGING_STEPS, (counted + 1) / (counted + 10))
+        learned = self._learned()  # unchanged by a step that was left out: they are averaged once more
+        torch._foreach_lerp_([self.average[name] for name in learned], list(learned.values()), 1 - keep)
+
+    def _take(self, optimizer: torch.optim.Optimizer, good: Tensor) -> None:
+        """Take a step of an optimizer; `ahead` it is left out on the device, unless it is `good`."""
+        if self.ahead:
+            optimizer.found_inf = (~good).float()  # type: ignore[attr-defined]
+        optimizer.step()
 
     def nearest_frames_elsewhere(self, content: Tensor, clip: int, first: int) -> Tensor:
         """Return the nearest frames of content (frames, CONTENT) outside this part of the clip and its surroundings."""
-        stop = first + len(content)
-        around = self.retrieval_frames.near(clip, first - _ELSEWHERE_FRAMES, stop + _ELSEWHERE_FRAMES)
-        return nearest_frames(content, self.retrieval_frames.content, around)
+        there = around(self.retrieval_frames, clip, first, len(content))
+        return self.search.nearest(in_context(content), *self.search.compared(there))
 
-    def _retrieved(self, content: Tensor, pieces: Sequence[Piece], number: int) -> Tensor:
+    def _retrieved(self, content: Tensor, drawn: StepDraws) -> Tensor:
         """Mix half of the pieces of content (batch, frames, CONTENT) with their nearest frames of the voice.
 
-        So the decoder learns to make clear speech from the averages that retrieval returns.
+        So the decoder learns to make clear speech from the averages that retrieval returns. A device searches for all
+        pieces at once; on the processor one after the other takes less memory.
         """
-        choices = np.random.default_rng([self.plan.seed, number, 7])
-        drawn = content.clone()
-        for place, (clip, first) in enumerate(pieces):
-            if (strength := choices.uniform(-1.0, 1.0)) > 0:
-                nearest = self.nearest_frames_elsewhere(content[place], clip, first)
-                drawn[place] = mix_content(content[place], nearest, strength)
-        return drawn
+        mixed = content.clone()
+        count = drawn.retrieved.shape[1]
+        each = count if self.ahead else 1
+        for first in range(0, count, max(1, each)):
+            chosen = slice(first, first + each)
+            places, start, stop = drawn.retrieved[:, chosen]
+            own = content[places]
+            nearest = self.search.nearest(in_context(own), start[:, None, None], stop[:, None, None])
+            mixed[places] = mix_content(own, nearest, drawn.strengths[chosen, None, None])
+        return mixed
 
-    def _foreign(self, number: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Draw content of other speakers: plain, after retrieval, and its prosody at the voice's median pitch."""
-        choices = np.random.default_rng([self.plan.seed, number, 5])
-        everything = len(self.foreign.content)
-        drawn = choices.choice(everything, min(self.plan.foreign, everything), replace=False)
-        chosen = torch.from_numpy(drawn).to(self.device)
-        prosody = self.foreign.prosody[chosen].clone()
+    def _foreign(self, drawn: StepDraws) -> tuple[Tensor, Tensor, Tensor]:
+        """Return content of other speakers: plain, after retrieval, and its prosody at the voice's median pitch."""
+        chosen = drawn.foreign
+        prosody = self.foreign.prosody[chosen]
         prosody[..., 0] += ((self.median - self.foreign.semitones[chosen]) / 12.0)[:, None]
         content = self.foreign.content[chosen]
-        strength = torch.from_numpy(choices.uniform(0.0, 1.0, (len(chosen), 1, 1)).astype(np.float32)).to(self.device)
-        return content, mix_content(content, self.foreign_nearest[chosen], strength), prosody
+        strengths = drawn.foreign_strengths[:, None, None]
+        return content, mix_content(content, self.foreign_nearest[chosen], strengths), prosody
 
-    def _train_discriminator(self, real: Tensor, fakes: tuple[Tensor, Tensor]) -> None:
+    def _train_discriminator(self, real: Tensor, fakes: tuple[Tensor, Tensor], good: Tensor) -> None:
         timbre = self.timbre.detach()[None].expand(len(real), -1)
         self.discriminator.requires_grad_(True)
         with self._matrix_work():
@@ -278,17 +289,8 @@ class FineTuning:
             error = error + self.discriminator(*fakes)[0].float().square().mean()
         self.discriminator_optimizer.zero_grad(set_to_none=True)
         error.backward()
-        if torch.isfinite(error):
-            self.discriminator_optimizer.step()
-
-
-def _loud(clip: Clip) -> np.ndarray:
-    """Mark the frames within 30 dB of the recording's level, bool (frames,)."""
-    loud: np.ndarray = (loudness_of(torch.from_numpy(clip.envelope.astype(np.float32))) > ACTIVE_NEPERS).numpy()
-    return loud
-
-
-def _rows(clip: Clip, first: int) -> np.ndarray:
-    """Return the frames of a piece; a shorter clip is repeated."""
-    rows: np.ndarray = (first + np.arange(PIECE_FRAMES)) % len(clip.pitch)
-    return rows
+        for group in self.discriminator_optimizer.param_groups:
+            group["lr"] = _DISCRIMINATOR_RATE * math.sqrt(self.together)
+        good = good & torch.isfinite(error)
+        if self.ahead or bool(good):
+            self._take(self.discriminator_optimizer, good)

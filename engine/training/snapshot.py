@@ -20,7 +20,8 @@ from engine.features.clips import Clip
 from engine.networks.content_encoder import mix_content
 from engine.networks.envelope_decoder import EnvelopeDecoder, prosody_input
 from engine.texts import tr
-from engine.training.fine_tuning import PIECE_FRAMES, FineTuning
+from engine.training.fine_tuning import FineTuning
+from engine.training.pieces import PIECE_FRAMES
 from engine.voices.card import VoiceCard
 from engine.voices.profile import VoiceProfile
 from engine.voices.voice import Voice

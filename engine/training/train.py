@@ -7,10 +7,14 @@
 The folder of a training holds `checkpoint.pt` (and the one before it), `history.json`, `originals/` with the recordings
 of the audition, and `evaluations/000040/` for the evaluation after 40 epochs: a voice like any other, with its
 renderings beside it. `train` returns the best of them.
+
+On a graphics card the steps are queued ahead of it, and a checkpoint is auditioned beside the next epochs: what was
+found is taken when the next one is due, so that no time decides when training ends.
 """
 
 import copy
 import hashlib
+import itertools
 import math
 import os
 import shutil
@@ -18,6 +22,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 
@@ -29,6 +34,7 @@ from engine.analysis.style import measure_style
 from engine.audio.files import read_audio, write_audio
 from engine.conversion.convert import statement_for
 from engine.conversion.settings import ConversionSettings
+from engine.cores import usable_cores
 from engine.datasets.dataset import TRAINING_FOLDER, Dataset
 from engine.datasets.report import examined, refuse_unusable, usable_recordings
 from engine.devices import AUTO, Device, working_device
@@ -42,7 +48,7 @@ from engine.texts import as_data, joined, ntr, numeral, tr
 from engine.training.checkpoint import load_checkpoint, previous, save_checkpoint
 from engine.training.checkpoint_audition import Audition, AuditionScores
 from engine.training.evaluation_schedule import EvaluationSchedule
-from engine.training.fine_tuning import PIECE_FRAMES, FineTuning, Piece, epoch_pieces
+from engine.training.fine_tuning import Figures, FineTuning
 from engine.training.history import (
     EVALUATIONS_FOLDER,
     ORIGINALS_FOLDER,
@@ -53,6 +59,7 @@ from engine.training.history import (
     write_history,
 )
 from engine.training.holdout import hold_out
+from engine.training.pieces import PIECE_FRAMES, Piece, epoch_pieces
 from engine.training.plan import TrainingPlan
 from engine.training.snapshot import portray, snapshot
 from engine.units import FRAME_RATE, rounded_duration
@@ -68,6 +75,10 @@ _COUNTERS = (
     "patient_from",
 )  # fmt: skip
 _STEPS_APART = 60  # between two evaluations at the beginning
+_APART_BESIDE = 2  # times as many where evaluations run beside the training, which would else wait for them
+_MOST_TOGETHER = 1  # times the plan's batch, on a graphics card; 4 learned more slowly (engine/README.md, GPUs)
+_LEAST_STEPS = 2  # of an epoch there
+_STEPS_AHEAD = 32  # are queued before their losses are fetched
 _TIMED_STEPS = 3
 _MOST_BAD_STEPS = 20  # with fewer than _STEPS_TO_TRUST good ones between them; then skipping does not help
 _STEPS_TO_TRUST = 200  # good ones, after which the learning rate may rise again
@@ -249,10 +260,12 @@ class _Training:
         self.step = self.position = 0  # steps in all; finished pieces of the current epoch
         self.sums: dict[str, float] = {}  # of the current epoch's losses
         self.steps_in_epoch, self.seconds_in_epoch = 0, 0.0
-        self.batch, self.rate_share = plan.batch, 1.0
+        self.batch, self.rate_share = self._own_batch(), 1.0
         self.bad_steps = self.good_steps = 0
         self.patient_from = 0  # number of evaluations when the ceiling was last raised
         self.saved_at = time.monotonic()
+        self.beside: ThreadPoolExecutor | None = None  # where checkpoints are auditioned while the training goes on
+        self.awaited: tuple[int, Future[AuditionScores]] | None = None  # of which epoch
         if len(sound) < len(clips):
             left_out = len(clips) - len(sound)
             self._add_event(tr(
@@ -260,6 +273,7 @@ class _Training:
                 left_out=left_out,
             ))
         self._resume()
+        self._take_together()
         self.good = copy.deepcopy(self.tuning.state())
 
     # ---- the whole
@@ -274,6 +288,13 @@ class _Training:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.report(self._fraction(), tr("preparing the evaluation recordings"))
         audition = self._audition()
+        if not self.tuning.ahead:
+            self._run(audition)
+            return
+        with ThreadPoolExecutor(1, "audition") as self.beside:
+            self._run(audition)
+
+    def _run(self, audition: Audition) -> None:
         try:
             if not self.history.evaluations:
                 self.history.estimate = self._estimate(audition)
@@ -289,7 +310,9 @@ class _Training:
                 self._train_epoch()
                 if self._evaluation_is_due():
                     self._evaluate(audition)
+            self._take_evaluation()
         except Cancelled:
+            self._take_evaluation()
             self._save()
             raise
         self._complete()
@@ -309,9 +332,13 @@ class _Training:
 
     def _train_epoch(self) -> None:
         """Train on the rest of the current epoch."""
-        pieces = epoch_pieces(self.tuning.clips, self.plan.seed, self.history.epoch)
+        pieces = epoch_pieces(self.tuning.clips, self.plan.seed, self.history.epoch, self.tuning.loud)
         while self.position < len(pieces):
-            self._learn(pieces[self.position : self.position + self.batch])
+            batches = self._batches(pieces[self.position :])
+            if self.tuning.ahead:
+                self._learn_ahead(batches[:_STEPS_AHEAD])
+            else:
+                self._learn(batches[0])
             if time.monotonic() - self.saved_at >= self.plan.save_s:
                 self._save()
             self.report(self._fraction(self.position / len(pieces)), self._progress())
@@ -320,7 +347,7 @@ class _Training:
         self.history.epochs.append(epoch | {"seconds": round(self.seconds_in_epoch, 2)} | means)
         self.position, self.sums, self.steps_in_epoch, self.seconds_in_epoch = 0, {}, 0, 0.0
 
-    def _learn(self, pieces: list[Piece]) -> None:
+    def _learn(self, pieces: Sequence[Piece]) -> None:
         """Take one step and handle its failure."""
         started = time.monotonic()
         try:
@@ -330,19 +357,63 @@ class _Training:
                 raise
             self._take_smaller_batches(cause)
             return
+        if figures is None or not self.tuning.is_sound():
+            figures = None
+            self._recover()
+        self._count(pieces, figures)
+        self.seconds_in_epoch += time.monotonic() - started
+
+    def _learn_ahead(self, batches: Sequence[Sequence[Piece]]) -> None:
+        """Queue some steps, then fetch all their losses at once, and handle failures."""
+        started, queued, failure = time.monotonic(), [], None
+        try:
+            for step in self.tuning.draw(self.step, batches):
+                queued.append(self.tuning.queue(step, self.rate_share))
+        except (MemoryError, RuntimeError) as cause:
+            if not _is_out_of_memory(cause):
+                raise
+            failure = cause
+        if queued:
+            read = self.tuning.read(queued)
+            if None in read:  # all had the same rate, so the first of them is as good as all
+                self._recover()
+            for pieces, figures in zip(batches, read, strict=False):
+                self._count(pieces, figures)
+        if failure:
+            self._take_smaller_batches(failure)
+        self.seconds_in_epoch += time.monotonic() - started
+
+    def _count(self, pieces: Sequence[Piece], figures: Figures | None) -> None:
+        """Add up what a step returned; None if it was left out."""
         self.step += 1
         self.position += len(pieces)
-        if figures is None or not self.tuning.is_sound():
-            self._recover()
+        if figures is None:
             return
         for name, value in figures.items():
             self.sums[name] = self.sums.get(name, 0.0) + value
         self.steps_in_epoch += 1
-        self.seconds_in_epoch += time.monotonic() - started
         self.good_steps += 1
         if self.good_steps >= _STEPS_TO_TRUST:
             self.bad_steps, self.good_steps = 0, 0
             self.rate_share = min(1.0, 2 * self.rate_share)
+
+    def _batches(self, pieces: Sequence[Piece]) -> list[Sequence[Piece]]:
+        """Cut the pieces of an epoch that are left into batches; of steps taken together into about equal ones."""
+        if self.tuning.together == 1:
+            return [pieces[first : first + self.batch] for first in range(0, len(pieces), self.batch)]
+        steps = math.ceil(len(pieces) / self.batch)
+        ends = [round(len(pieces) * number / steps) for number in range(steps + 1)]
+        return [pieces[first:end] for first, end in itertools.pairwise(ends)]
+
+    def _own_batch(self) -> int:
+        """Return how many pieces a step takes: as many as planned, or _MOST_TOGETHER times as many on a card."""
+        if not self.tuning.ahead:
+            return self.plan.batch
+        most = math.ceil(self._pieces_in_epoch() / _LEAST_STEPS)
+        return max(self.plan.batch, min(most, _MOST_TOGETHER * self.plan.batch))
+
+    def _take_together(self) -> None:
+        self.tuning.together = max(1.0, self.batch / self.plan.batch)
 
     def _recover(self) -> None:
         """Skip a step that gave NaN or infinite losses, restore the weights if they are damaged, and lower the rate."""
@@ -379,41 +450,65 @@ class _Training:
                 "the training again: it resumes where it stopped.")
             ) from cause
         self.batch //= 2
+        self._take_together()
         self._add_event(tr("Memory ran out, so the batch size is now {batch}.", batch=self.batch))
 
     # ---- evaluations
 
     def _audition(self) -> Audition:
         timbre, originals = self.tuning.target_timbre.cpu(), self.folder / ORIGINALS_FOLDER
-        return Audition(load_base(), timbre, self.held_out, originals, self.device.identifier)
+        at_once = max(1, usable_cores() // 2) if self.tuning.ahead else 1
+        return Audition(load_base(), timbre, self.held_out, originals, self.device.identifier, at_once)
 
     def _evaluation_is_due(self) -> bool:
         asked = self.plan.evaluate_epochs
         schedule = EvaluationSchedule(asked or self._epochs_apart(), growing=not asked)
-        return schedule.is_due(self.history.epoch, self.history.evaluations[-1]["epoch"], self.plan.epochs)
+        last = self.awaited[0] if self.awaited else self.history.evaluations[-1]["epoch"]
+        return schedule.is_due(self.history.epoch, last, self.plan.epochs)
 
     def _epochs_apart(self) -> int:
-        pieces = sum(-(-len(clip.pitch) // PIECE_FRAMES) for clip in self.tuning.clips)
-        return math.ceil(_STEPS_APART / math.ceil(pieces / self.plan.batch))
+        steps = _STEPS_APART * (_APART_BESIDE if self.tuning.ahead else 1)
+        return math.ceil(steps / math.ceil(self._pieces_in_epoch() / self.plan.batch))
+
+    def _pieces_in_epoch(self) -> int:
+        return sum(-(-len(clip.pitch) // PIECE_FRAMES) for clip in self.tuning.clips)
 
     def _evaluate(self, audition: Audition) -> None:
-        """Render, score and keep the voice; its folder is complete before the history lists the evaluation."""
-        started = time.monotonic()
+        """Have the voice rendered, scored and kept: at once, or beside the training."""
+        self._take_evaluation()
         if not self.history.evaluations:
             self.report(0.0, tr("testing the untrained voice"))
-        name = f"{self.history.epoch:06d}"
-        final = self.folder / EVALUATIONS_FOLDER / name
-        unfinished = final.with_name(f".{name}.part")
-        training = {"epochs": self.history.epoch, "steps": self.step}
-        save_voice(snapshot(self.tuning, self.card, training), unfinished)
+        started = time.monotonic()
+        epoch = self.history.epoch
+        unfinished = self.folder / EVALUATIONS_FOLDER / f".{_folder_name(epoch)}.part"
+        save_voice(snapshot(self.tuning, self.card, {"epochs": epoch, "steps": self.step}), unfinished)
+        if self.beside is None:
+            self._keep(epoch, self._auditioned(audition, unfinished), time.monotonic() - started)
+        else:
+            self.awaited = epoch, self.beside.submit(self._auditioned, audition, unfinished)
+
+    def _take_evaluation(self) -> None:
+        """Wait for the evaluation that runs beside the training, if one does, and keep it."""
+        if self.awaited:
+            started, (epoch, evaluated) = time.monotonic(), self.awaited
+            self.awaited = None
+            self._keep(epoch, evaluated.result(), time.monotonic() - started)
+
+    def _auditioned(self, audition: Audition, unfinished: Path) -> AuditionScores:
+        """Render and score the voice in a folder."""
         voice = load_voice(unfinished)
         scores = audition.evaluate(voice, unfinished)
         self._write_preview(voice, unfinished)
+        return scores
+
+    def _keep(self, epoch: int, scores: AuditionScores, seconds: float) -> None:
+        """Keep an evaluation; its folder is complete before the history lists it. seconds: that training waited."""
+        final = self.folder / EVALUATIONS_FOLDER / _folder_name(epoch)
         shutil.rmtree(final, ignore_errors=True)
-        os.replace(unfinished, final)
+        os.replace(final.with_name(f".{final.name}.part"), final)
         figures = asdict(scores) | {"score": round(scores.score, 5)}
-        line = {"epoch": self.history.epoch, "folder": name} | figures
-        self.history.evaluations.append(line | {"seconds": round(time.monotonic() - started, 2)})
+        line = {"epoch": epoch, "folder": final.name} | figures
+        self.history.evaluations.append(line | {"seconds": round(seconds, 2)})
         self._thin_out()
         self._save()
         self.report(self._fraction(), self._progress())
@@ -456,7 +551,10 @@ class _Training:
     def _estimate(self, audition: Audition) -> Estimate:
         """Time a few steps of a copy and one rendering, as fast as they are beside other work."""
         self.report(0.0, tr("timing a few steps"))
-        trial = FineTuning(self.base, self.tuning.clips, self.plan, precision=self.device.precision)
+        trial = FineTuning(
+            self.base, self.tuning.clips, self.plan, self.device.precision, ahead=self.tuning.ahead
+        )
+        trial.together = self.tuning.together
         pieces = epoch_pieces(self.tuning.clips, self.plan.seed, 0)
         took = []
         for number in range(_TIMED_STEPS):
@@ -468,6 +566,8 @@ class _Training:
             started = time.monotonic()
             audition.evaluate(snapshot(trial, self.card, {}), Path(folder))
             evaluation_s = time.monotonic() - started
+        if self.tuning.ahead:  # beside the epochs until the next one, and only the rest is waited for
+            evaluation_s = max(0.0, evaluation_s - epoch_s * (self.plan.evaluate_epochs or self._epochs_apart()))
         setup_s = time.monotonic() - self.started
         timed = Estimate(round(epoch_s, 4), round(evaluation_s, 2), 0.0, self._epochs_apart(), round(setup_s, 2))
         return replace(timed, total_s=round(timed.seconds_of(self.plan.epochs, self.plan.evaluate_epochs), 1))
@@ -478,7 +578,7 @@ class _Training:
         if not epochs:
             return None
         epoch_s = sum(line["seconds"] for line in epochs) / len(epochs)
-        evaluation_s = sum(line["seconds"] for line in evaluations) / len(evaluations)
+        evaluation_s = sum(line["seconds"] for line in evaluations) / max(1, len(evaluations))  # none while it waits
         timed = Estimate(epoch_s, evaluation_s, 0.0, self._epochs_apart())
         every = self.plan.evaluate_epochs
         return timed.seconds_of(self.plan.epochs, every) - timed.seconds_of(self.history.epoch, every)
@@ -580,6 +680,11 @@ class _Training:
             "steps": self.step,
             "scores": scores,
         }
+
+
+def _folder_name(epoch: int) -> str:
+    """Return the folder of an evaluation."""
+    return f"{epoch:06d}"
 
 
 def refuse_too_little(clips: Sequence[Clip]) -> None:

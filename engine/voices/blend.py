@@ -22,6 +22,7 @@ from engine.networks.envelope_decoder import between_decoders
 from engine.texts import tr
 from engine.units import note_name, note_number
 from engine.voices.card import VoiceCard, card_text
+from engine.voices.card_rules import PitchName
 from engine.voices.voice import Voice
 
 _MOST_TRAITS = 6
@@ -132,7 +133,9 @@ def _blended_card(first: VoiceCard, second: VoiceCard, share: float, name: str, 
     }
     vocal_range = {end: note_name(number) for end, number in notes.items()}
     pitch = _blended_pitch(first.pitch, second.pitch, share)
-    spoken, sung = (_blended_pitch(first.pitch_where(sung), second.pitch_where(sung), share) for sung in (False, True))
+    known = _known_pitches(parts, *(
+        _blended_pitch(first.pitch_where(sung), second.pitch_where(sung), share) for sung in (False, True)
+    ))
     return VoiceCard(
         id=identifier,
         name=name,
@@ -151,9 +154,18 @@ def _blended_card(first: VoiceCard, second: VoiceCard, share: float, name: str, 
         consent=_consent(parts),
         corpus_speaker=parts[0].corpus_speaker if len(parts) == 1 else "",
         training={"blend": {"share": share, "voices": [_origin(first), _origin(second)]}},
-        spoken_pitch=spoken if first.spoken_pitch or second.spoken_pitch else None,
-        sung_pitch=sung if first.sung_pitch or second.sung_pitch else None,
+        spoken_pitch=known.get("spoken_pitch"),
+        sung_pitch=known.get("sung_pitch"),
+        estimated={name: where for name, where in known.items() if any(name in card.estimates for card in parts)},
     )
+
+
+def _known_pitches(
+    parts: list[VoiceCard], spoken: PitchStatistics, sung: PitchStatistics
+) -> dict[PitchName, PitchStatistics]:
+    """Return those of the two pitches that were recorded of one of the voices at least."""
+    found: dict[PitchName, PitchStatistics] = {"spoken_pitch": spoken, "sung_pitch": sung}
+    return {name: pitch for name, pitch in found.items() if any(getattr(card, name) for card in parts)}
 
 
 def _mean(first: float, second: float, share: float) -> float:

@@ -6,6 +6,7 @@ Nothing in a folder is believed before it is checked: it may come from anybody.
 """
 
 import json
+import math
 import os
 import re
 import shutil
@@ -16,7 +17,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from functools import lru_cache
 from itertools import count
 from pathlib import Path
-from typing import get_type_hints
+from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 from safetensors import SafetensorError
@@ -24,13 +25,17 @@ from safetensors import SafetensorError
 from engine.analysis.pitch_statistics import PitchStatistics
 from engine.errors import VoiceError, is_full_disk
 from engine.files import UNFINISHED, sync_to_disk
+from engine.provenance.installation import data_folder
 from engine.reprs import Brief
 from engine.spelling import folded, nearest
 from engine.texts import tr
+from engine.units import note_name, note_number
 from engine.voices import card_rules as rules
 from engine.voices.card_rules import FORMAT, LONGEST_IDENTIFIER, is_identifier, is_whole
+from engine.voices.estimated_pitch import estimated_singing, estimated_speech
 
 DEMO_VOICES = Path(__file__).parents[1] / "weights" / "voices"
+STUDIO_VOICES = "voices"  # in the data folder of an installation: the voices of its command line and its page
 CARD_FILE, WEIGHTS_FILE, PREVIEW_FILE = "card.json", "weights.safetensors", "preview.wav"
 PACKAGE = ".zip"  # how the name of a package ends, at least
 RETRIEVAL_FRAMES = "sounds"  # their name in a weights file
@@ -42,6 +47,7 @@ _PLAIN_LETTERS = str.maketrans(
 )
 _LARGEST_CARD = 4 * 2**20  # bytes; the curves of a long training are far below it
 _PITCHES = ("pitch", "spoken_pitch", "sung_pitch")  # the fields that are statistics of the pitch
+_BESIDE_RANGE = 4.0  # semitones from a median pitch's 5 and 95 % to the ends of a range that was measured with it
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,6 +82,8 @@ class VoiceCard(Brief):
         Minutes of audio, epochs, scores.
     other : dict
         What else its model.json said.
+    estimated : dict
+        Those of "spoken_pitch" and "sung_pitch" that rest partly on an estimate, as those of a blend can.
     format : int
         Of the card.
     kind : str
@@ -106,6 +114,8 @@ class VoiceCard(Brief):
     # of those recordings alone in which it speaks, or sings; None where hardly any do, or nobody has measured it
     spoken_pitch: rules.PitchOrNone = None
     sung_pitch: rules.PitchOrNone = None
+    # of those two, what rests on an estimate; a file also has here what follows from the fields above (see `estimates`)
+    estimated: rules.Pitches = field(default_factory=dict)
     consent_seal: rules.Texts = field(default_factory=dict)  # see engine.provenance.consent; empty if not signed
     kind: rules.Kind = "studio"  # which networks render it
     model: rules.Object = field(default_factory=dict)  # of an imported voice: see engine.voices.imported
@@ -141,7 +151,7 @@ class VoiceCard(Brief):
         return unknown or (self.sung_pitch if sing else self.spoken_pitch) is not None
 
     def pitch_where(self, sung: bool) -> PitchStatistics:
-        """Return where the voice lives when it sings, or speaks; where all of its recordings lie if that is not known.
+        """Return where the voice lives when it sings, or speaks: as measured, or estimated from the other.
 
         Parameters
         ----------
@@ -151,9 +161,84 @@ class VoiceCard(Brief):
         Returns
         -------
         PitchStatistics
-            MIDI note numbers.
+            MIDI note numbers; of all of its recordings where neither is known.
         """
-        return (self.sung_pitch if sung else self.spoken_pitch) or self.pitch
+        known, other = (self.sung_pitch, self.spoken_pitch) if sung else (self.spoken_pitch, self.sung_pitch)
+        if known or other is None:
+            return known or self.pitch
+        return (estimated_singing if sung else estimated_speech)(other, self.gender, self.age)
+
+    def is_estimated(self, sung: bool) -> bool:
+        """Return whether `pitch_where` is an estimate, or of a blend rests partly on one.
+
+        Parameters
+        ----------
+        sung : bool
+            Whether singing is asked about, or speech.
+
+        Returns
+        -------
+        bool
+        """
+        return not self.is_known_to(sung) or _pitch_name(sung) in self.estimated
+
+    @property
+    def estimates(self) -> dict[rules.PitchName, PitchStatistics]:
+        """What `pitch_where` estimates, by the name of the field that it stands for.
+
+        >>> load_card(DEMO_VOICES / "safiye").estimates  # a woman who was only recorded singing, about E4
+        {'spoken_pitch': PitchStatistics(low=51.06, median=55.76, high=62.06)}
+        """
+        return {_pitch_name(sung): self.pitch_where(sung) for sung in (False, True) if self.is_estimated(sung)}
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Its fields as a file has them, with all `estimates` in `estimated`."""
+        return asdict(replace(self, estimated=self.estimates))
+
+    def range_where(self, sung: bool) -> dict[str, str]:
+        """Return the range of the voice when it sings, or speaks.
+
+        A voice that was only recorded singing speaks in the lower part of its range and below; one that was only
+        recorded speaking sings those notes and higher ones. A range that somebody has stated stays as it is.
+
+        Parameters
+        ----------
+        sung : bool
+            Whether singing is asked about, or speech.
+
+        Returns
+        -------
+        dict
+            {"min": "A2", "max": "C5"}; empty if it is not known.
+
+        Examples
+        --------
+        >>> card = load_card(DEMO_VOICES / "safiye")
+        >>> card.range_where(sung=True), card.range_where(sung=False)
+        ({'min': 'G3', 'max': 'C5'}, {'min': 'D#3', 'max': 'D#4'})
+        """
+        if self.is_known_to(sung) or not self._is_range_measured:
+            return self.vocal_range
+        pitch = self.pitch_where(sung)
+        low, high = math.floor(pitch.low), math.ceil(pitch.high)
+        if sung:  # nobody sings only above what they say
+            low, high = (pick(one, note_number(self.vocal_range[end])) for pick, one, end in (
+                (min, low, "min"), (max, high, "max"),
+            ))
+        return {"min": note_name(low), "max": note_name(high)}
+
+    @property
+    def _is_range_measured(self) -> bool:
+        """Whether the range is that of the recordings, as far as can be seen, and not a statement."""
+        if not self.vocal_range:
+            return False
+        low, high = (note_number(self.vocal_range[end]) for end in ("min", "max"))
+        return abs(low - self.pitch.low) < _BESIDE_RANGE and abs(high - self.pitch.high) < _BESIDE_RANGE
+
+
+def _pitch_name(sung: bool) -> rules.PitchName:
+    return "sung_pitch" if sung else "spoken_pitch"
 
 
 # ---- reading ----
@@ -162,7 +247,7 @@ class VoiceCard(Brief):
 def card_text(card: VoiceCard) -> str:
     """Return the text of a card.json. Raises VoiceError for a card that could not be read again."""
     try:
-        text = json.dumps(asdict(card), indent=2, ensure_ascii=False) + "\n"
+        text = json.dumps(card.values, indent=2, ensure_ascii=False) + "\n"
         _card_from(json.loads(text))
     except (ValueError, TypeError, RecursionError) as cause:
         raise VoiceError(tr(
@@ -217,7 +302,7 @@ def _read_json(content: bytes) -> object:
         raise ValueError(tr("it is no JSON")) from cause
 
 
-UNTRAINED = tr("untrained")  # the state of a voice that was made of recordings and not trained yet, as it is shown
+UNTRAINED = tr("not trained")  # the state of a voice that was made of recordings and not trained yet, as it is shown
 TRAIN_AGAIN = tr("train again")  # the state of a voice that was made on an earlier base, as it is shown
 
 
@@ -258,7 +343,9 @@ def _card_from(values: object) -> VoiceCard:
             raise ValueError(tr("{missing} is missing", missing=name)) from None
         raise ValueError(tr("{name} must be {expected}", name=name, expected=wanted[name])) from None
     statistics = {name: PitchStatistics(**known[name]) for name in _PITCHES if known.get(name) is not None}
-    return VoiceCard(**known | statistics)
+    # what follows from the other fields is found anew: it may have been written by an earlier rule
+    partly = {name: PitchStatistics(**one) for name, one in known.get("estimated", {}).items() if name in statistics}
+    return VoiceCard(**known | statistics | {"estimated": partly})
 
 
 @lru_cache(maxsize=1)
@@ -271,13 +358,19 @@ def _card_type() -> tuple[TypeAdapter[VoiceCard], dict[str, str]]:
 Folders = Path | str | Sequence[Path | str]  # a folder of voices, or several
 
 
-def list_voices(folder: Folders = DEMO_VOICES) -> list[VoiceCard]:
+def known_folders() -> tuple[Path, ...]:
+    """Return where voices are looked up by id and name: the demo voices, and those of the studio's data folder."""
+    return (DEMO_VOICES, data_folder() / STUDIO_VOICES)
+
+
+def list_voices(folder: Folders | None = None) -> list[VoiceCard]:
     """Read the cards of all voices in a folder.
 
     Parameters
     ----------
-    folder : Path or str, or several
-        By default the folder of the demo voices. Of two voices with one id, the one in the earlier folder counts.
+    folder : Path or str, or several, optional
+        By default the demo voices and the studio's own, in its `data_folder`. Of two voices with one id, the one in the
+        earlier folder counts.
 
     Returns
     -------
@@ -301,7 +394,9 @@ def list_voices(folder: Folders = DEMO_VOICES) -> list[VoiceCard]:
     return sorted(cards.values(), key=lambda card: (folded(card.name), card.id))
 
 
-def _several(folder: Folders) -> Sequence[Path]:
+def _several(folder: Folders | None) -> Sequence[Path]:
+    if folder is None:
+        return known_folders()
     return [Path(folder)] if isinstance(folder, str | os.PathLike) else [Path(one) for one in folder]
 
 
@@ -316,8 +411,10 @@ def is_place(voice: Path | str) -> bool:
     return not isinstance(voice, str) or voice.lower().endswith(PACKAGE)
 
 
-def voice_home(voice: Path | str, folder: Folders = DEMO_VOICES) -> Path:
+def voice_home(voice: Path | str, folder: Folders | None = None) -> Path:
     """Return where a voice lies: its own place if that is given, else that of its id or name in one of the folders.
+
+    folder: as for `list_voices`.
 
     Raises VoiceError, naming the voices there are, for one that is unknown, or a name that several have.
     """
@@ -336,7 +433,7 @@ def voice_home(voice: Path | str, folder: Folders = DEMO_VOICES) -> Path:
             voice=voice, named=", ".join(named),
         ))
     there = ", ".join(card.id for card in cards) or "none"
-    if meant := nearest(str(voice), {one for card in cards for one in (card.id, card.name)}):
+    if meant := nearest(str(voice), [one for card in cards for one in (card.name, card.id)]):
         raise VoiceError(tr(
             "There is no voice '{voice}': did you mean {meant}? The voices here are: {there}.",
             voice=voice, meant=meant, there=there,

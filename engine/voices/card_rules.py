@@ -17,8 +17,9 @@ FORMAT = 4
 LONGEST_NAME = 100  # characters
 LONGEST_IDENTIFIER = 64  # characters
 STUDIO, RVC = "studio", "rvc"  # kinds of voices
+PitchName = Literal["spoken_pitch", "sung_pitch"]
 DEEPEST = 32  # objects within objects
-_HIGHEST_NOTE = 150.0  # MIDI number; far above any voice
+HIGHEST_NOTE = 150.0  # MIDI number; far above any voice
 # names of devices, which some systems do not allow for folders
 _RESERVED = {"con", "prn", "aux", "nul", *(f"{device}{n}" for device in ("com", "lpt") for n in range(1, 10))}
 _IDENTIFIER = re.compile(rf"[a-z0-9][a-z0-9-]{{0,{LONGEST_IDENTIFIER - 1}}}")
@@ -45,7 +46,7 @@ def _are_three_notes(value: object) -> bool:
     if not isinstance(value, dict) or set(value) != {"low", "median", "high"}:
         return False
     numbers = all(is_whole(one) or isinstance(one, float) for one in value.values())
-    return numbers and bool(0 <= value["low"] <= value["median"] <= value["high"] <= _HIGHEST_NOTE)
+    return numbers and bool(0 <= value["low"] <= value["median"] <= value["high"] <= HIGHEST_NOTE)
 
 
 def _is_range(value: dict[str, str]) -> bool:
@@ -96,6 +97,12 @@ Range = Annotated[
 ]
 Pitch = Annotated[_Notes, _THREE_NOTES]
 PitchOrNone = Annotated[_Notes | None, tr("{three_notes}, or null", three_notes=_THREE_NOTES)]
+Pitches = Annotated[
+    dict[PitchName, _Notes], tr(
+        "an object with spoken_pitch or sung_pitch: {three_notes}",
+        three_notes=_THREE_NOTES,
+    )
+]
 AboveZero = Annotated[float, Field(strict=True, gt=0, lt=2**53, allow_inf_nan=False), tr("a number above 0")]
 Kind = Annotated[Literal["studio", "rvc"], tr("studio or rvc")]
 Object = Annotated[dict[str, Any], tr("an object")]

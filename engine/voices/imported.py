@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
+from typing_extensions import TypeAliasType
 
 from engine.analysis.pitch_statistics import PitchStatistics
 from engine.errors import VoiceError
@@ -32,7 +33,6 @@ from engine.rvc.torch_models import INDEX
 from engine.texts import joined, tr
 from engine.voices.card import (
     CARD_FILE,
-    DEMO_VOICES,
     PACKAGE,
     PREVIEW_FILE,
     WEIGHTS_FILE,
@@ -101,10 +101,10 @@ class ImportedVoice:
         return replace(self, networks=self.networks.on(device))
 
 
-AnyVoice = Voice | ImportedVoice
+AnyVoice = TypeAliasType("AnyVoice", Voice | ImportedVoice)
 
 
-def load_any_voice(voice: str | Path, folder: Folders = DEMO_VOICES) -> AnyVoice:
+def load_any_voice(voice: str | Path, folder: Folders | None = None) -> AnyVoice:
     """Load a voice of this studio, or one that was imported from RVC.
 
     Parameters

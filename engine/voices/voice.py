@@ -28,7 +28,6 @@ from engine.networks.timbre_encoder import TIMBRE
 from engine.texts import tr
 from engine.voices.card import (
     CARD_FILE,
-    DEMO_VOICES,
     PACKAGE,
     PREVIEW_FILE,
     RETRIEVAL_FRAMES,
@@ -151,15 +150,16 @@ def save_voice(voice: Voice, folder: Path | str, preview: Path | str | None = No
 # ---- reading ----
 
 
-def load_voice(voice: str | Path, folder: Folders = DEMO_VOICES) -> Voice:
+def load_voice(voice: str | Path, folder: Folders | None = None) -> Voice:
     """Load a voice of this studio.
 
     Parameters
     ----------
     voice : str or Path
         Its id or its name, a package such as mia.voice.zip, or the Path of its own folder.
-    folder : Path or str, or several
-        Where ids and names are looked up, by default among the demo voices; the first that has it counts.
+    folder : Path or str, or several, optional
+        Where ids and names are looked up, by default among the demo voices and those of the studio, in its
+        `data_folder`; the first that has it counts.
 
     Returns
     -------

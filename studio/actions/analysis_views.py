@@ -23,7 +23,7 @@ from studio.store.studio import Studio
 from studio.store.tasks import Task, places, running_now
 
 PITCH_COLOUR = "var(--accent)"
-_LABELS = {"note": tr("Notes"), "mel": tr("Mel"), "linear": tr("Linear")}
+_LABELS = {"note": tr("Semitones"), "mel": tr("Mel"), "linear": tr("Linear")}
 
 
 class ShownRange(TypedDict):

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-import httpx
 import structlog
 from filelock import FileLock, Timeout
 
@@ -110,6 +109,8 @@ def _version(path: Path | None) -> tuple[int, int] | None:
 
 def _download(pinned: PinnedFile, partial: Path, report: Report) -> None:
     """Fetch the rest of the file into `partial`. Raises httpx.HTTPError, SettingsError for an unusable proxy."""
+    import httpx
+
     have = partial.stat().st_size if partial.exists() else 0
     if have >= pinned.size:
         partial.unlink()
@@ -132,6 +133,8 @@ def _download(pinned: PinnedFile, partial: Path, report: Report) -> None:
 
 @contextmanager
 def _troubles(addition: Addition) -> Iterator[None]:
+    import httpx
+
     name, own = addition.file.name, tr("A copy from elsewhere works too: {own}.", own=addition.own)
     try:
         yield

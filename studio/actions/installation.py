@@ -1,6 +1,5 @@
 """The installation: machine, workers, limits, and what fills the disk."""
 
-import os
 import platform
 import re
 import shutil
@@ -12,12 +11,14 @@ from pathlib import Path
 
 from typing_extensions import TypedDict
 
+from engine.cores import usable_cores
 from engine.datasets.dataset import CACHE_FOLDER, TRAINING_FOLDER
 from engine.texts import tr
 from studio.actions.submission import Work, new_task, submit_work
 from studio.doctor import Finding
 from studio.errors import Unavailable
 from studio.executors.housekeeping import delete_analyses
+from studio.settings.machine import memory_bytes
 from studio.settings.service import ServiceSettings
 from studio.store.accounts import Account, account_prefix
 from studio.store.catalogue import DATASETS, PACKAGES, VOICES
@@ -99,9 +100,9 @@ def machine_view(studio: Studio, account: Account) -> MachineView:
             "{system} {machine}, Python {version}",
             system=platform.system(), machine=platform.machine(), version=platform.python_version(),
         ),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
-        "memory_bytes": _memory_bytes(),
-        "conversion_workers": service.conversion_workers if service.executor == "local" else 0,
+        "cores": usable_cores(),
+        "memory_bytes": memory_bytes(),
+        "conversion_workers": service.conversions_at_once if service.executor == "local" else 0,
         "training_workers": service.training_workers if service.executor == "local" else 0,
     }
 
@@ -159,13 +160,6 @@ def _version() -> str:
         return version("timbre-studio")
     except PackageNotFoundError:
         return ""
-
-
-def _memory_bytes() -> int | None:
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):
-        return None
 
 
 def storage_view(studio: Studio, account: Account) -> StorageView:

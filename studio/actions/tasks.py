@@ -263,7 +263,7 @@ class _Pace:
     @property
     def _workers(self) -> int:
         service = self._studio.service
-        here = {"conversion": service.conversion_workers, "training": service.training_workers}
+        here = {"conversion": service.conversions_at_once, "training": service.training_workers}
         at_once = here.get(self._kind, 1) if service.executor == "local" else len(self.running)
         return max(at_once, 1)
 

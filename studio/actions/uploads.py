@@ -10,21 +10,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
-
-import httpx
 
 from engine.archives import begins_as_zip
 from engine.errors import SettingsError
 from engine.progress import Report
 from engine.spelling import composed
 from engine.texts import numeral, tr
-from studio.addresses import GuardedTransport, checked_address
 from studio.errors import Invalid, NotFound, TooLarge, Unavailable
 from studio.settings.service import MEGABYTE
 from studio.store.free_space import refuse_full_disk
 from studio.store.holds import make_held
 from studio.store.studio import Studio
+
+if TYPE_CHECKING:  # what a conversion, whose recording is received here, does without
+    import httpx
 
 SCHEME = "https://"
 LARGEST_FETCHED = 1_000_000_000  # bytes; a model of RVC has 55 MB, an index of a long data set 500
@@ -125,13 +126,17 @@ def fetch_link(
     folder: Path,
     report: Report,
     most: int = LARGEST_FETCHED,
-    transport: httpx.AsyncBaseTransport | None = None,
+    transport: "httpx.AsyncBaseTransport | None" = None,
 ) -> Fetched:
     """Fetch a file into a folder, under the name that its link gives it.
 
     `report` shows progress and may raise Cancelled. Raises SettingsError for a link that is none, is not by TLS, or
     leads to a private network, Unavailable if it cannot be fetched, TooLarge, DiskFull.
     """
+    import httpx
+
+    from studio.addresses import GuardedTransport, checked_address
+
     _refuse_plain(link)
     link = checked_address(link)
     target = folder / _name_in(link)
@@ -150,8 +155,10 @@ def fetch_link(
 
 
 async def _fetched(
-    studio: Studio, link: str, target: Path, report: Report, most: int, transport: httpx.AsyncBaseTransport
+    studio: Studio, link: str, target: Path, report: Report, most: int, transport: "httpx.AsyncBaseTransport"
 ) -> Fetched:
+    import httpx
+
     digest, size = hashlib.sha256(), 0
     client = httpx.AsyncClient(
         transport=transport, trust_env=False, timeout=_SILENT_S, follow_redirects=True, max_redirects=_MOST_REDIRECTS,
@@ -174,13 +181,13 @@ async def _fetched(
     return Fetched(target, digest.hexdigest(), size)
 
 
-def _announced(answer: httpx.Response) -> int:
+def _announced(answer: "httpx.Response") -> int:
     """Return the bytes that an answer states to have; 0 if it does not, or cannot mean it."""
     length = answer.headers.get("content-length", "")
     return int(length) if length.isdecimal() and len(length) <= _MOST_DIGITS else 0
 
 
-async def _only_tls(request: httpx.Request) -> None:
+async def _only_tls(request: "httpx.Request") -> None:
     _refuse_plain(str(request.url))
 
 

@@ -6,18 +6,30 @@ from typing import Annotated
 import typer
 
 from engine.texts import tr
+from studio.commands.known_voices import complete_voice
 
 RESULTS = tr("Where the results go")  # a panel of the help
 DEFAULT_VOICE = "kathleen"
 
 Recording = Annotated[Path, typer.Argument(metavar="IN", help=tr("A recording: wav, flac, mp3, ogg, opus, aiff, m4a."))]
-VoiceId = Annotated[str, typer.Option("--voice", metavar="ID", help=tr(
+VoiceId = Annotated[str, typer.Option("-v", "--voice", metavar="ID", autocompletion=complete_voice, help=tr(
     "The voice to convert with; `voices` lists them.",
 ))]
 Track = Annotated[int | None, typer.Option("--track", metavar="N", min=1, help=tr(
     "Which sound track of a film or a recording of the screen to read, 1 for the first. Default: the one players play."
 ))]
+Threads = Annotated[int | None, typer.Option("--threads", metavar="N", min=1, max=256, help=tr(
+    "How many processor cores to use at most. Default: all, or the environment's.",
+))]
 AsJson = Annotated[bool, typer.Option("--json", help=tr("Print JSON."))]
 Overwrite = Annotated[
     bool, typer.Option("--overwrite", help=tr("Replace files that exist; else a result gets a number."))
 ]
+
+
+def compute_on(threads: int | None) -> None:
+    """Have torch compute on so many cores in this process, or on all."""
+    if threads:
+        import torch
+
+        torch.set_num_threads(threads)

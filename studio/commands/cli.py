@@ -1,4 +1,4 @@
-"""The command line: `python -m studio`.
+"""The command line: `timbre-studio`, or `python -m studio` where that is not installed.
 
 Output for scripts (paths, ids, JSON) goes to stdout; everything else (progress, scores, errors) to stderr. Errors are
 one sentence with exit status 1; Ctrl-C gives 130, an invalid command line 2. The engine takes seconds to load, so each
@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -32,16 +31,18 @@ from studio.commands.failures import in_one_sentence
 from studio.commands.live import live
 from studio.commands.mcp import mcp
 from studio.commands.mix import mix
-from studio.commands.notebooks import notebooks
+from studio.commands.notebooks import lab, notebooks
 from studio.commands.output import writable_output
-from studio.commands.parsing import CommandGroup, leaves, translate_error
+from studio.commands.parsing import CommandGroup, leaves, named, translate_error
 from studio.commands.pasted import read_pasted_paths
 from studio.commands.presets import presets
+from studio.commands.program import installed_name
 from studio.commands.projects import projects
 from studio.commands.quiet import QuietOption, add_quiet
 from studio.commands.rvc import rvc
 from studio.commands.separation import separation
 from studio.commands.serve import serve
+from studio.commands.short_help import add_examples, choose_help
 from studio.commands.token import token
 from studio.commands.train import train
 from studio.commands.voices import voices
@@ -52,7 +53,6 @@ from studio.commands.wording import (
     choose_language,
     keep_help,
     padded,
-    program_name,
     set_program_name,
     show,
     translate_help,
@@ -94,6 +94,7 @@ class Commands(CommandGroup):
 
     def _parsed(self, ctx: "Context", args: list[str]) -> list[str]:
         choose_language(args)
+        choose_help(args)
         if ctx.info_name != PROGRAM and any(one.startswith(_COMPLETIONS) for one in args):
             raise typer.BadParameter(tr(
                 "Completion is for the command {program}: call it by that name.",
@@ -109,9 +110,12 @@ class Commands(CommandGroup):
             self.commands[args[0]] = _completed(args[0])
             translate_help(self.commands[args[0]], ctx)
         name, command, rest = super().resolve_command(ctx, args)
-        for one in leaves(command) if command is not None else ():
-            add_quiet(one)
-            read_pasted_paths(one)
+        if command is not None:
+            for path, one in named(command, name or ""):
+                add_examples(one, path)
+            for one in leaves(command):
+                add_quiet(one)
+                read_pasted_paths(one)
         return name, command, rest
 
     def invoke(self, ctx: "Context") -> object:
@@ -217,6 +221,7 @@ app.add_typer(credentials, name="credentials")
 app.add_typer(token, name="token")
 app.command()(doctor)
 app.command()(mcp)
+app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(lab)
 app.command()(notebooks)
 app.command()(demo)
 
@@ -225,12 +230,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line on `arguments`, or on the process's own, and exit with its status."""
     prepare_torch()  # before anything brings torch
     os.umask(os.umask(0o077) & 0o077)  # whoever runs it can use what it writes, whatever the umask keeps from others
-    name = PROGRAM if Path(sys.argv[0]).stem == PROGRAM else program_name()
+    name = installed_name(sys.argv[0])
     set_program_name(name)
     with writable_output():
         app(arguments, prog_name=name)
 
 
 def start() -> None:
-    """Run `timbre-studio`: as `python -m studio`, but without a command it starts the studio."""
+    """Run `timbre-studio` as it is installed: without a command it starts the studio."""
     main(sys.argv[1:] or ["serve"])

@@ -8,7 +8,7 @@ import typer
 
 from engine.errors import SettingsError
 from engine.files import beside
-from engine.texts import numeral, tr
+from engine.texts import ntr, numeral, tr
 from studio.commands.arguments import AsJson, Overwrite, Recording
 from studio.commands.failures import in_one_sentence
 from studio.commands.progress import progress_bar
@@ -27,7 +27,8 @@ def comp(
     choose: Annotated[
         str | None,
         typer.Option(metavar="1,2,1", help=tr(
-            "The take for each phrase, 1 for the first. Without it, lists the phrases.",
+            "The take for each phrase, 1 for the first; the last counts for all that follow. Without it, lists the "
+            "phrases.",
         )),
     ] = None,
     output: Annotated[
@@ -52,10 +53,16 @@ def comp(
     with progress_bar() as report:
         analysis = analyse_file(source, report)
         starts_s = joins(find_phrases(analysis.pitch, analysis.loudness_db), analysis.loudness_db)
-        if chosen is None or len(chosen) != len(starts_s):
-            _list_phrases(starts_s, as_json, asked=chosen is None)
         if chosen is None:
+            _list_phrases(starts_s, as_json)
             return
+        if len(chosen) > len(starts_s):
+            say(ntr(
+                "The recording has {count} phrase: the numbers after the first are left out.",
+                "The recording has {count} phrases: the numbers after those are left out.",
+                count=len(starts_s),
+            ))
+        chosen = [*chosen, *chosen[-1:] * len(starts_s)][: len(starts_s)]
         refuse_other_recordings(source, takes)
         parts = parts_of(starts_s, chosen)
         for note in notes_of(takes, is_timed=True):
@@ -67,16 +74,16 @@ def comp(
     typer.echo(json.dumps(found, indent=2) if as_json else target)
 
 
-def _list_phrases(starts_s: list[float], as_json: bool, asked: bool) -> None:
-    """Print where the phrases begin, to stdout if that was asked."""
-    if as_json and asked:
+def _list_phrases(starts_s: list[float], as_json: bool) -> None:
+    """Print where the phrases begin."""
+    if as_json:
         typer.echo(json.dumps({"phrases": [{"start_s": start_s} for start_s in starts_s]}, indent=2))
         return
     for number, start_s in enumerate(starts_s, 1):
         typer.echo(f"{number:>3}  " + translated(tr(
             "from {start_s} s",
             start_s=numeral(start_s, ".2f"),
-        )), err=not asked)
+        )))
 
 
 def _voice_of_all(takes: list[Path]) -> "Statement | None":

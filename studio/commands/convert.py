@@ -11,8 +11,9 @@ import typer
 from engine.errors import SettingsError
 from engine.files import on_track
 from engine.texts import tr
-from studio.commands.arguments import DEFAULT_VOICE, RESULTS, AsJson, Track, VoiceId
+from studio.commands.arguments import DEFAULT_VOICE, RESULTS, AsJson, Threads, Track, VoiceId
 from studio.commands.failures import in_one_sentence
+from studio.commands.known_voices import refuse_unknown_voice
 from studio.commands.recordings import find_recordings
 from studio.commands.result_names import ResultNames
 from studio.commands.results_text import TakesPrinter, print_song
@@ -98,6 +99,7 @@ def convert(
     ] = False,
     as_json: AsJson = False,
     device: DeviceOption = "auto",
+    threads: Threads = None,
     track: Track = None,
     separate: Annotated[
         bool, typer.Option("--separate", help=tr("FILE is a whole song."), rich_help_panel=_SONGS)
@@ -141,6 +143,8 @@ def convert(
     """Convert recordings to another voice; prints the path of each result."""
     recordings = [on_track(one, track) for one in find_recordings(sources)]
     names = ResultNames(output, overwrite, skip_existing)
+    names.check_suffix()
+    refuse_unknown_voice(voice)
     song = SongOptions(separate, backing, offset, part or (), stem or (), vocal_db)
     values, form = _read(given)
     if song.is_used:
@@ -151,8 +155,9 @@ def convert(
         raise SettingsError(tr("Choose one of --project and --no-project."))
     names.check(recordings)
     wanted = replace(
-        _wanted(voice, _preset(preset), values, effects, form, names, device), project=project, is_kept=not no_project
-    )
+        _wanted(voice, _preset(preset), values, effects, form, names, device),
+        project=project, is_kept=not no_project, threads=threads,
+    )  # fmt: skip
     if song.is_used:
         from studio.commands.songs import convert_song
 

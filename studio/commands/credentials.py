@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
+from engine.errors import AudioError
 from engine.provenance.installation import SWITCHED_OFF, Installation
 from engine.texts import tr
 from studio.commands.failures import in_one_sentence
 from studio.commands.parsing import command_group
-from studio.commands.wording import padded, translated
+from studio.commands.wording import complain, padded, translated
 from studio.settings.environment import installation_of, load_service_settings, load_settings
 
 credentials = command_group(tr("Show or replace the certificate that signs results."))
@@ -22,16 +23,28 @@ def verify(
     files: Annotated[list[Path], typer.Argument(metavar="FILE", help=tr("Audio files."))],
     as_json: Annotated[bool, typer.Option("--json", help=tr("Print JSON."))] = False,
 ) -> None:
-    """Show whether files were made here, by another, or changed since; exit status 1 if one has been changed."""
+    """Show whether files were made here, by another, or changed since; exit status 1 if one has been changed.
+
+    A file that cannot be checked gives exit status 1, too; the others are checked all the same.
+    """
     from engine.provenance.verification import verify as verify_file
 
-    verdicts = {path: verify_file(path, _installation()) for path in files}
-    for path, verdict in verdicts.items():
+    installation, wrong = _installation(), 0
+    for path in files:
+        try:
+            verdict = verify_file(path, installation)
+        except AudioError as error:
+            wrong += 1
+            complain(str(error))
+            if as_json:
+                typer.echo(json.dumps({"file": str(path), "error": str(error)}, ensure_ascii=False))
+            continue
+        wrong += verdict.state == "changed"
         if as_json:
             typer.echo(json.dumps({"file": str(path)} | asdict(verdict), ensure_ascii=False))
         else:
             typer.echo(f"{path}: {translated(verdict.sentence)}")
-    if any(verdict.state == "changed" for verdict in verdicts.values()):
+    if wrong:
         raise typer.Exit(1)
 
 

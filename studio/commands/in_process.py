@@ -40,9 +40,12 @@ _LIMITS = ("longest_audio_minutes", "largest_conversion_minutes", "conversions_p
 
 
 @contextmanager
-def local_studio(limited: bool = True) -> Iterator[Studio]:
-    """Open this installation's studio during the block; limited: with the limits of the service."""
-    service = load_service_settings()
+def local_studio(limited: bool = True, threads: int | None = None) -> Iterator[Studio]:
+    """Open this installation's studio during the block.
+
+    limited: with the limits of the service. threads: cores that its tasks use here, by default as the environment says.
+    """
+    service = load_service_settings({} if threads is None else {"threads": str(threads)})
     if not limited:
         highest = {one.name: one.metadata["maximum"] for one in fields(service) if one.name in _LIMITS}
         service = replace(service, waiting_at_most=ServiceSettings.waiting_at_most, **highest)
@@ -106,8 +109,9 @@ def _run(studio: Studio, task: Task, device: str, voices: VoiceCache) -> None:
     )
     service = replace(studio.service, device=device, attempts=1, stalled_minutes=_LONGEST_STALL_MINUTES)
     context = WorkerContext(
-        studio.settings, service, studio.database, studio.storage, voices, Stopping(service.grace_s), log
-    )
+        studio.settings, service, studio.database, studio.storage, voices, Stopping(service.grace_s), log,
+        threads=service.threads or None,
+    )  # fmt: skip
     outcome = "given back"  # stays so after a second Ctrl-C, which nothing below catches
     try:
         outcome = run_task(context, task)

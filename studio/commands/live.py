@@ -13,9 +13,11 @@ import typer
 from engine.audio.containers import AUDIO_SUFFIXES
 from engine.errors import EngineError
 from engine.files import on_track
+from engine.installed import add_extra
 from engine.texts import joined, ntr, numeral, tr
-from studio.commands.arguments import Overwrite, Track
+from studio.commands.arguments import Overwrite, Threads, Track, compute_on
 from studio.commands.failures import in_one_sentence
+from studio.commands.known_voices import complete_voice
 from studio.commands.result_names import free_path
 from studio.commands.wording import say, show, translated
 from studio.settings.options import read_settings
@@ -32,15 +34,14 @@ if TYPE_CHECKING:  # the engine takes seconds to load
 _RATE = 48_000  # of devices and of the measurement
 _MIX = "mix"
 _Devices = tuple[int | str | None, int | str | None]  # input and output, by number or name
-_WITHOUT_DEVICES = (
-    tr("Sound devices need the package sounddevice and the PortAudio library: pip install 'sounddevice>=0.5.6,<0.6'"
-    " (on Debian also: apt install libportaudio2). Files work without them.")
-)
 
 
 @in_one_sentence
 def live(
-    voice: Annotated[str, typer.Option("--voice", metavar="ID", help=tr("The voice to sing with."))] = "kathleen",
+    voice: Annotated[
+        str,
+        typer.Option("-v", "--voice", metavar="ID", autocompletion=complete_voice, help=tr("The voice to sing with.")),
+    ] = "kathleen",
     source: Annotated[
         str, typer.Option("--input", metavar="FILE|DEVICE", help=tr("A recording, or a device by number or name."))
     ] = "",
@@ -65,6 +66,7 @@ def live(
             "Send chirps through the whole path and find them again.",
         )),
     ] = None,
+    threads: Threads = None,
     **given: str | None,
 ) -> None:
     """Convert live: keys t and g transpose, b bypasses, n takes the next voice, p is push to talk, q ends."""
@@ -75,8 +77,9 @@ def live(
 
     settings, number = read_settings(LiveSettings(), given), _input_number(channel)
     loaded = _voice(voice)
+    compute_on(threads)
     if measure is not None:
-        _measure(loaded, settings, measure)
+        _measure(loaded, settings, measure, threads)
     elif Path(source).suffix.lower() in AUDIO_SUFFIXES:
         if Path(output).suffix.lower() not in AUDIO_SUFFIXES:
             raise EngineError(tr("A recording is converted into a file: name it with --output."))
@@ -84,7 +87,7 @@ def live(
         _convert_file(on_track(source, track), target, loaded, settings, number)
         typer.echo(target)
     else:
-        _perform(loaded, settings, (source, output), number, record)
+        _perform(loaded, settings, (source, output), number, record, threads)
 
 
 def _input_number(channel: str) -> int | None:
@@ -141,15 +144,15 @@ def _convert_file(
     ))
 
 
-def _measure(voice: "Voice", settings: "LiveSettings", seconds: float) -> None:
-    """Measure with one thread and with two; print a line each."""
+def _measure(voice: "Voice", settings: "LiveSettings", seconds: float, given: int | None) -> None:
+    """Measure with one thread and with two, or with as many as were given; print a line each."""
     import torch
 
     from engine.cores import usable_cores
     from engine.live.converter import LiveConverter
     from engine.live.measuring import measure_live, warm_up
 
-    for threads in dict.fromkeys((1, min(2, usable_cores()))):
+    for threads in (given,) if given else dict.fromkeys((1, min(2, usable_cores()))):
         torch.set_num_threads(threads)
         converter = LiveConverter(voice, settings, _RATE, whole_blocks=True)
         warm_up(converter)
@@ -181,7 +184,11 @@ def _sounddevice() -> ModuleType:
     try:
         import sounddevice
     except (ImportError, OSError) as cause:  # the package, or PortAudio
-        raise EngineError(_WITHOUT_DEVICES) from cause
+        raise EngineError(tr(
+            "Sound devices need the package sounddevice and the PortAudio library: {install}"
+            " (on Debian also: apt install libportaudio2). Files work without them.",
+            install=add_extra("live"),
+        )) from cause
     return sounddevice
 
 
@@ -190,7 +197,12 @@ def _device(name: str) -> int | str | None:
 
 
 def _perform(
-    voice: "Voice", settings: "LiveSettings", names: tuple[str, str], number: int | None, record: Path | None
+    voice: "Voice",
+    settings: "LiveSettings",
+    names: tuple[str, str],
+    number: int | None,
+    record: Path | None,
+    threads: int | None,
 ) -> None:
     """Convert from device to device (names) until q, Ctrl-C, or the device is gone."""
     sounddevice = _sounddevice()
@@ -203,7 +215,8 @@ def _perform(
     from engine.live.session import TOO_SLOW, Performance
     from studio.commands.live_keys import Keys
 
-    torch.set_num_threads(1)  # a second one has no real time: beside a busy core, waiting for it makes gaps
+    # a second one has no real time: beside a busy core, waiting for it makes gaps
+    torch.set_num_threads(threads or 1)
     devices = (_device(names[0]), _device(names[1]))
     count = _input_count(sounddevice, devices[0], number)
     rate = _usable_rate(sounddevice, devices, count)

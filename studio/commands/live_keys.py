@@ -5,7 +5,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
-from engine.voices.card import list_voices
+from engine.voices.card import DEMO_VOICES, list_voices
 from engine.voices.voice import load_voice
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Keys:
             self._muted = not self._muted
             performance.mute(self._muted)
         elif key == "n":
-            ids = [card.id for card in list_voices()]
+            ids = [card.id for card in list_voices(DEMO_VOICES)]
             self._voice = ids[(ids.index(self._voice) + 1) % len(ids)] if self._voice in ids else ids[0]
             performance.change(voice=load_voice(self._voice))
         return key != "q"

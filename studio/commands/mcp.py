@@ -1,7 +1,11 @@
 """`mcp`: the studio as tools of an assistant."""
 
 from dataclasses import replace
+from importlib.util import find_spec
 
+from engine.errors import EngineError
+from engine.installed import add_extra
+from engine.texts import tr
 from studio.commands.failures import in_one_sentence
 
 
@@ -12,6 +16,8 @@ def mcp() -> None:
     The assistant starts it itself. It needs no server, and the extra `mcp`: pip install 'timbre-studio[mcp]'.
     """
     from studio.commands.in_process import local_studio
+    if find_spec("mcp") is None:
+        raise EngineError(tr("Assistants need another package: {install}.", install=add_extra("mcp")))
     from studio.mcp_server import build_server
     from studio.server import executor_of
     from studio.settings.logs import start_logs

@@ -1,6 +1,7 @@
-"""`notebooks`: write the notebooks in a language."""
+"""`notebooks`: write the notebooks in a language; `lab`: open copies of them in JupyterLab."""
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, NotRequired, TypedDict
@@ -8,11 +9,16 @@ from typing import Annotated, NotRequired, TypedDict
 import typer
 
 from engine.errors import EngineError
+from engine.files import write_atomically
+from engine.installed import add_packages, install_again, installed_files
 from engine.texts import tr
 from studio.commands.failures import in_one_sentence
-from studio.commands.wording import OPTION, known_language, terminal_language
+from studio.commands.wording import OPTION, known_language, say, terminal_language
+from studio.languages.known import ENGLISH
 
-FOLDER = Path(__file__).parents[2] / "notebooks"
+FOLDER = Path(__file__).parents[2] / "notebooks"  # in the project's folder
+_KIND = ".ipynb"
+_KEPT = tr("Your copy stays as it is; choose another folder for the one that came with the studio.")
 _PREPARES = "widgets.prepare()"
 _SPEAKS = """from studio.languages.translation import translator
 
@@ -44,18 +50,67 @@ def notebooks(
     ] = "",
 ) -> None:
     """Write the notebooks in a language: their prose translated, their code as it is; prints their paths."""
+    code = known_language(language) if language else terminal_language()
+    out.mkdir(parents=True, exist_ok=True)
+    for path in bundled():
+        target = out / path.name
+        write_atomically(target, _in_language(path, code))
+        typer.echo(target)
+
+
+@in_one_sentence
+def lab(
+    context: typer.Context,
+    out: Annotated[
+        Path, typer.Option("--out", metavar="FOLDER", help=tr("Where your copies of the notebooks are, or will be."))
+    ] = Path("timbre-studio-notebooks"),
+) -> None:
+    """Open the notebooks in JupyterLab: copies of them in a folder of yours, where none of your files is replaced.
+
+    Options that are not listed here are passed on to JupyterLab, such as --no-browser or --port 8890.
+    """
+    try:
+        from jupyterlab.labapp import main
+    except ImportError as cause:
+        raise EngineError(tr(
+            "Notebooks need other packages: {install}.",
+            install=add_packages("jupyterlab", "ipywidgets"),
+        )) from cause
+
+    copy_notebooks(out, terminal_language())
+    sys.exit(main([*context.args, str(out.absolute())]))
+
+
+def copy_notebooks(folder: Path, code: str) -> None:
+    """Write the notebooks in a language into a folder, beside what is there under their names; say what that is."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in bundled():
+        target, text = folder / path.name, _in_language(path, code)
+        if not target.exists():
+            write_atomically(target, text)
+        elif target.read_bytes() != text:
+            say(_KEPT, str(target))
+
+
+def bundled() -> list[Path]:
+    """Return the notebooks that came with the studio. Raises EngineError if none did."""
+    found = sorted(FOLDER.glob("*" + _KIND)) or sorted(installed_files(_KIND))
+    if not found:
+        raise EngineError(tr(
+            "The notebooks are missing; install the project again: {install}",
+            install=install_again(),
+        ))
+    return found
+
+
+def _in_language(path: Path, code: str) -> bytes:
+    """Return a notebook in a language; in English as it came, with what it shows."""
+    if code == ENGLISH:
+        return path.read_bytes()
     from studio.languages.translation import translator
 
-    code = known_language(language) if language else terminal_language()
-    found = sorted(FOLDER.glob("*.ipynb"))
-    if not found:
-        raise EngineError(tr("The notebooks are not part of the installed package: run this in the project's folder."))
-    out.mkdir(parents=True, exist_ok=True)
-    for path in found:
-        notebook = translated_notebook(json.loads(path.read_text(encoding="utf-8")), translator(code).say_as_text, code)
-        target = out / path.name
-        target.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        typer.echo(target)
+    notebook = translated_notebook(json.loads(path.read_text(encoding="utf-8")), translator(code).say_as_text, code)
+    return (json.dumps(notebook, indent=1, ensure_ascii=False) + "\n").encode()
 
 
 def translated_notebook(notebook: Notebook, translate: Callable[[str], str], code: str) -> Notebook:

@@ -43,6 +43,14 @@ def leaves(command: Command) -> Iterator[Command]:
         yield from leaves(one)
 
 
+def named(command: Command, name: str) -> Iterator[tuple[str, Command]]:
+    """Yield a command, and all below it, each with its name after those of its groups."""
+    yield name, command
+    if isinstance(command, TyperGroup):
+        for own, one in command.commands.items():
+            yield from named(one, f"{name} {own}")
+
+
 def translate_error(error: TyperException, command: Command | None) -> None:
     """Make an error of the parser speak the language: what it prints is its `format_message`.
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from engine.audio.containers import AUDIO_SUFFIXES
 from engine.errors import AudioError, EngineError
-from engine.texts import tr
+from engine.texts import ntr, tr
 from studio.commands.wording import say
 
 _RESULTS = tr("Results of earlier conversions in this folder are left out; name them to convert them.")
@@ -15,11 +15,26 @@ _RESULTS = tr("Results of earlier conversions in this folder are left out; name 
 def find_recordings(given: Sequence[Path]) -> list[Path]:
     """Return the files that are meant, each once: a folder's recordings are those in it and below, by name.
 
-    Results of earlier conversions are left out, unless they are named; that is said. A pattern, which Windows leaves to
+    Results of earlier conversions are left out, of folders and beside other files, as a shell gives them for a pattern;
+    that is said. Where nothing else is named, they are meant. A pattern, which Windows leaves to
     the program, is what it matches. Raises AudioError for what is not there, and for a folder without recordings.
     """
     found = dict.fromkeys(path for one in given for path in _meant(one))
-    return list({path.resolve(): path for path in reversed(found)}.values())[::-1]
+    each = list({path.resolve(): path for path in reversed(found)}.values())[::-1]
+    return _without_results(each) if len(each) > 1 else each
+
+
+def _without_results(files: list[Path]) -> list[Path]:
+    sung = [path for path in files if not _is_result(path)]
+    left_out = len(files) - len(sung)
+    if not sung or not left_out:
+        return files
+    say(ntr(
+        "{count} result of earlier conversions is left out; name it alone to convert it.",
+        "{count} results of earlier conversions are left out; name them alone to convert them.",
+        count=left_out,
+    ))
+    return sung
 
 
 def find_recording(given: Path) -> None:

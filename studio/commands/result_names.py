@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import count, islice
 from pathlib import Path, PurePath
 
+from engine.audio.encoders import refuse_unknown_suffix
 from engine.errors import SettingsError
 from engine.files import beside, fitting_name, numbered, refuse_overwriting, writing_errors
 from engine.texts import tr
@@ -41,6 +42,10 @@ class ResultNames:
     def suffix(self) -> str:
         """The suffix of all results."""
         return self._template_suffix if self._is_template else PurePath(self._file or "").suffix or _USUAL
+
+    def check_suffix(self) -> None:
+        """Raise AudioError if no format has the suffix of the results."""
+        refuse_unknown_suffix(self.suffix.lower())
 
     def check(self, recordings: Sequence[Path]) -> None:
         """Make the folder, and refuse what cannot become the results of these recordings, before any work is done.

@@ -51,7 +51,7 @@ def convert_song(source: Path, options: SongOptions, wanted: TakesWanted) -> Fil
         checked_separator(load_settings().separators)
     targets = _targets(source, song, wanted)
     request = replace(wanted.request, model=voices[0], song=song)  # a task is shown by the first that sings
-    with local_studio(limited=False) as studio:
+    with local_studio(limited=False, threads=wanted.threads) as studio:
         with progress_bar() as report:
             task = converted_task(studio, source, replace(wanted, request=request), report, VoiceCache())
         facts = result_view(studio, studio.local, task.id, "", time.time())

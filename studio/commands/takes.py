@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from engine.audio.files import open_audio
 from engine.audio.result_files import write_result
 from engine.audio.result_format import ResultFormat
-from engine.effects.chain import stating_effects
 from engine.effects.settings import effects_of
 from engine.errors import AudioError, Cancelled, EngineError
 from engine.files import on_track, track_of
@@ -42,7 +41,8 @@ if TYPE_CHECKING:
 class TakesWanted:
     """What every recording of a call becomes.
 
-    project: the name for the project of a single one. is_kept: whether the studio keeps recordings and takes.
+    project: the name for the project of a single one. is_kept: whether the studio keeps recordings and takes. threads:
+    cores to use, by default as the environment says.
     """
 
     request: ConversionRequest
@@ -51,6 +51,7 @@ class TakesWanted:
     device: str = "auto"
     project: str | None = None
     is_kept: bool = True
+    threads: int | None = None
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ def convert_takes(
     """
     waiting = [one for one in recordings if not _is_skipped(one, wanted)]
     lengths, voices = [_length_s(one) for one in waiting], VoiceCache()
-    with local_studio(limited=False) as studio, progress_bar() as report:
+    with local_studio(limited=False, threads=wanted.threads) as studio, progress_bar() as report:
         for number, recording in enumerate(waiting):
             share = _Share(report, sum(lengths[:number]), lengths[number], sum(lengths))
             showing = share.named(recording.name) if len(waiting) > 1 else report
@@ -234,4 +235,8 @@ def _statement(task: "Task") -> Statement:
     """Return what the takes of a task state of how they were made, effects included."""
     statement, effects = task.result_as(Rendered).statement, effects_of(task.asked_as(Conversion).effects)
     assert statement is not None  # of a task of this version
-    return statement if effects.is_off else stating_effects(statement, effects)
+    if effects.is_off:
+        return statement
+    from engine.effects.chain import stating_effects
+
+    return stating_effects(statement, effects)

@@ -9,6 +9,7 @@ import typer
 from engine.errors import Cancelled
 from engine.texts import ntr, numeral, tr
 from engine.units import rounded_duration
+from studio.commands.arguments import Threads, compute_on
 from studio.commands.failures import in_one_sentence
 from studio.commands.figures import write_figure
 from studio.commands.progress import progress_bar
@@ -34,6 +35,7 @@ def train(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help=tr("Print the estimate as JSON."))] = False,
     device: DeviceOption = "auto",
+    threads: Threads = None,
     **given: str | None,
 ) -> None:
     """Train a voice, or continue its training; prints its id. Ctrl-C stops it without losing work."""
@@ -43,7 +45,7 @@ def train(
 
     plan = read_settings(TrainingPlan(), given)
     chosen = {name: getattr(plan, name) for name, text in given.items() if text is not None and name != "epochs"}
-    with local_studio() as studio:
+    with local_studio(threads=threads) as studio:
         if only_estimate:
             _print_estimate(studio, voice, plan, device, as_json)
             return
@@ -88,6 +90,7 @@ def _print_estimate(studio: "Studio", voice: str, plan: "TrainingPlan", device: 
     from studio.store.catalogue import find_model
     from studio.store.workspaces import dataset_workspace
 
+    compute_on(studio.service.threads)
     model = find_model(studio.database, studio.local, voice)
     with (
         dataset_workspace(studio.storage, studio.local, model, 0, training=False) as workspace,

@@ -12,6 +12,7 @@ from engine.voices.card import TRAIN_AGAIN, UNTRAINED
 from studio.commands.arguments import Overwrite
 from studio.commands.confirmation import Yes, ask_before_deleting
 from studio.commands.failures import in_one_sentence
+from studio.commands.known_voices import complete_voice
 from studio.commands.parsing import command_group
 from studio.commands.result_names import free_path
 from studio.commands.tables import print_table
@@ -28,7 +29,9 @@ _PACKAGE, _NETWORKS = ".voice.zip", ".onnx"
 _COLUMNS = (
     tr("id"), tr("name"), tr("voice type"), tr("range"), tr("gender"), tr("language"), tr("genre"), tr("state")
 )
-VoiceId = Annotated[str, typer.Argument(metavar="ID", help=tr("A voice; `voices` lists them."))]
+VoiceId = Annotated[str, typer.Argument(
+    metavar="ID", autocompletion=complete_voice, help=tr("A voice; `voices` lists them."),
+)]
 
 voices = command_group(tr("List, export, import, blend and delete voices."))
 
@@ -167,10 +170,15 @@ def _imported(
     studio: "Studio", model: "FoundModel", name: str | None, speaker: int, stated: "Statements"
 ) -> EngineError | None:
     """Import a voice and report it; return why that failed, if it did."""
-    from studio.actions.voices.packages import free_name, import_model, packaged_name
-    from studio.actions.voices.rvc_models import RvcFiles
+    from studio.actions.voices.packages import free_name, import_model, imported_before, packaged_name
+    from studio.actions.voices.rvc_models import RvcFiles, is_rvc_model
 
     try:
+        is_package = name is None and not is_rvc_model(model.path)
+        if is_package and (before := imported_before(studio, studio.local, model.path)):
+            say(tr("This voice is here already, and differs in nothing; --name imports it a second time."))
+            typer.echo(before)
+            return None
         called = name or free_name(studio, studio.local, packaged_name(model.path))
         identifier = import_model(
             studio, studio.local, model.path, voice_name=called, files=RvcFiles(model.index, speaker),

@@ -10,6 +10,7 @@ from rich.cells import cell_len
 from rich.markup import escape
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
+from engine.installed import add_extra
 from engine.texts import tr
 from studio.languages.known import ENGLISH, LANGUAGES, chosen_by, of_environment
 from studio.languages.sorting import sort_key
@@ -23,7 +24,10 @@ _CHOSEN: ContextVar[str] = ContextVar("terminal_language", default="")
 PROGRAM = "timbre-studio"  # as it is installed, and as texts call it
 # before a command, in any script; not the folder or the package of this name
 _IN_TEXTS = re.compile(rf"(?<![A-Za-z0-9/._-]){PROGRAM}(?= [a-z])")
-_CALLED: ContextVar[str] = ContextVar("called", default="python -m studio")
+# how texts that are fixed, as help is, ask for an extra
+_EXTRA = re.compile(rf"pip install '{PROGRAM}\[(\w+)\]'")
+BY_MODULE = "python -m studio"  # where no command is installed
+_CALLED: ContextVar[str] = ContextVar("called", default=BY_MODULE)
 _QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
 TEXTS_OF_TYPER = (  # of help, which typer writes in English
     tr("Show this message and exit."),
@@ -44,7 +48,8 @@ def speaker() -> Callable[[str], str]:
     def in_language(text: str) -> str:
         from studio.languages.translation import translator  # Babel takes a moment to load
 
-        return _IN_TEXTS.sub(lambda _: name, translator(code).say_as_text(text))
+        said = _IN_TEXTS.sub(lambda _: name, translator(code).say_as_text(text))
+        return _EXTRA.sub(lambda found: add_extra(found[1]), said)
 
     return in_language
 

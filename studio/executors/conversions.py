@@ -106,6 +106,7 @@ def _edit(job: Job, asked: Conversion, edit: Edit, source: Path) -> Rendered:
         within(job.heartbeat.report, 0.0, _CONVERTING_SHARE),
         job.context.device,
         job.context.installation,
+        job.context.threads,
     )
     if edit_data.settings.harmony != NONE:
         scores, starts_s = _scores(job, source, [target], 0.0, done.plan.after, own_melody=True)
@@ -207,8 +208,10 @@ def _earlier(job: Job, edit: Edit) -> Path | None:
 def _converted(job: Job, source: Path, targets: list[Path], settings: "Chosen", voice: "AnyVoice") -> "FileConversion":
     from engine.conversion.convert import convert_file
 
-    report = within(job.heartbeat.report, 0.0, _CONVERTING_SHARE)
-    return convert_file(source, targets, voice, settings, report, job.context.device, job.context.installation)
+    report, context = within(job.heartbeat.report, 0.0, _CONVERTING_SHARE), job.context
+    return convert_file(
+        source, targets, voice, settings, report, context.device, context.installation, context.threads
+    )
 
 
 def _voice(job: Job, asked: Conversion) -> "AnyVoice":

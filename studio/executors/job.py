@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, select
 from structlog.typing import FilteringBoundLogger
@@ -30,12 +31,19 @@ from studio.store.records.conversion import Conversion
 from studio.store.storage import Storage
 from studio.store.tables import tasks as rows
 
+if TYPE_CHECKING:
+    from engine.workers import Threads  # loads torch
+
 _RETRY_S = 5.0
 
 
 @dataclass(frozen=True)
 class WorkerContext:
-    """The context of a worker process, for any task."""
+    """The context of a worker process, for any task.
+
+    number: its index among the workers of its kind here, to spread them over GPUs. threads: cores that it may use, a
+    number or what gives it now; None: all.
+    """
 
     settings: Settings
     service: ServiceSettings
@@ -44,7 +52,8 @@ class WorkerContext:
     voices: VoiceCache
     stopping: Stopping
     log: FilteringBoundLogger
-    number: int = 0  # index among the workers of its kind here, to spread them over GPUs
+    number: int = 0
+    threads: "Threads | None" = None
 
     @property
     def installation(self) -> Installation:
@@ -57,6 +66,16 @@ class WorkerContext:
         from engine.devices import working_device
 
         return working_device(self.service.device).of_several(self.number).identifier
+
+    def keep_to_share(self) -> None:
+        """Have torch, in this thread, compute on as many cores as this process may use now."""
+        if self.threads is None:
+            return
+        import torch
+
+        now = self.threads() if callable(self.threads) else self.threads
+        if now != torch.get_num_threads():
+            torch.set_num_threads(now)
 
 
 @dataclass(frozen=True)

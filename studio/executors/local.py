@@ -1,8 +1,9 @@
 """The local executor: worker processes on this machine, supervised by a thread of the server.
 
 The thread starts the workers (see `studio.executors.worker`), replaces dead ones and requeues their tasks at once,
-kills those that hang, and runs workers for long work and for analyses only while there are such tasks. Its whole
-state is in the database, so that a new server can take over after a crash.
+kills those that hang, and runs workers for long work and for analyses only while there are such tasks. Where the
+settings leave their number open, more workers for conversions come when tasks have waited for a while, and end when
+there are none. Its whole state is in the database, so that a new server can take over after a crash.
 """
 
 import contextlib
@@ -19,6 +20,7 @@ from structlog.typing import FilteringBoundLogger
 from engine.cores import usable_cores
 from engine.texts import tr
 from studio.errors import StudioError, Unavailable
+from studio.executors.core_shares import CoreShares
 from studio.executors.process import OrderedProcess, environment_of, start_process
 from studio.executors.recovery import dead_owners, recover, remove_abandoned, signs_of, waiting
 from studio.executors.retries import LONGEST_BACKOFF_S, Backoff
@@ -36,13 +38,23 @@ _LOOK_S = 0.25  # between checks of the workers
 _FIRST_BACKOFF_S = 0.25  # before replacing a worker that died at once
 _HEALTHY_S = 30.0  # a worker that lived longer did not fail at its start
 _FIRST_SWEEP_S, _DEMO_SWEEP_S = 5.0, 60.0
+_FURTHER_AFTER_S = 2.0  # a worker takes seconds to load, in which one that is there converts a short recording
+_FURTHER_IDLE_S = 120.0
 
 
 @dataclass
 class _Lane:
-    """The workers of one kind, and when the next may be started."""
+    """The workers of one kind, and when the next may be started.
+
+    wanted: how many there are at most; lasting: of them, those that are there without a task. idle_s: the others end
+    after so long without one. patience_s: for how long tasks wait before another one is started.
+    """
 
     wanted: int
+    lasting: int
+    idle_s: float
+    patience_s: float = 0.0
+    waiting_since: float | None = None
     workers: list[OrderedProcess] = field(default_factory=list)
     backoff: Backoff = field(default_factory=lambda: Backoff(_FIRST_BACKOFF_S, _HEALTHY_S))
 
@@ -50,6 +62,27 @@ class _Lane:
     def has_room(self) -> bool:
         """Return whether another worker may be started now."""
         return len(self.workers) < self.wanted and self.backoff.is_over
+
+    @property
+    def lacks_lasting(self) -> bool:
+        """Return whether one that stays without a task is missing, and may be started now."""
+        return self.has_room and sum(not worker.order.idle_s for worker in self.workers) < self.lasting
+
+    def has_patience(self, is_waiting: bool) -> bool:
+        """Return whether nothing is waiting, or not for long enough to start another worker."""
+        if not is_waiting:
+            self.waiting_since = None
+            return True
+        self.waiting_since = self.waiting_since or time.monotonic()
+        return time.monotonic() - self.waiting_since < self.patience_s
+
+
+def _lane_of(name: str, service: ServiceSettings) -> _Lane:
+    lane = LANES[name]
+    if name == CONVERSIONS and not service.conversion_workers:
+        return _Lane(service.conversions_at_once, 1, _FURTHER_IDLE_S, _FURTHER_AFTER_S)
+    wanted = getattr(service, lane.workers) or lane.least if lane.workers else 1
+    return _Lane(wanted, 0 if lane.idle_s else wanted, lane.idle_s)
 
 
 class LocalExecutor:
@@ -61,13 +94,13 @@ class LocalExecutor:
         service: ServiceSettings,
         log: FilteringBoundLogger,
         command: Sequence[str] = COMMAND,
+        cores: CoreShares | None = None,
     ) -> None:
-        """command: the command that starts a worker."""
+        """command: the command that starts a worker. cores: shared with live sessions; by default its own."""
         self._settings, self._service, self._log, self._command = settings, service, log, tuple(command)
+        self._cores, self._owns_cores = cores or CoreShares(service.threads), cores is None
         self._database: Database = open_database(database_url(service.database_url, settings.data))
-        self._lanes = {
-            name: _Lane(getattr(service, lane.workers) if lane.workers else 1) for name, lane in LANES.items()
-        }
+        self._lanes = {name: _lane_of(name, service) for name in LANES}
         self._supervisor = Supervisor(self._database, service.attempts, log, self._end)
         self._trouble = LastingTrouble(log, "workers_not_looked_after")
         self._woken, self._stopping = threading.Event(), threading.Event()
@@ -117,6 +150,8 @@ class LocalExecutor:
             dead = [*self._supervisor.dead, *(worker.order.owner for worker in workers)]
             recover(self._database, self._service.attempts, dead)
         self._database.close()
+        if self._owns_cores:
+            self._cores.close()
 
     # ---- supervision
 
@@ -146,16 +181,18 @@ class LocalExecutor:
         if not self._settings.data.is_dir():  # a worker would end at once
             raise Unavailable(VANISHED, LONGEST_BACKOFF_S, "storage_unreachable")
         self._bury()
-        for name in (one for one in LANES if not LANES[one].idle_s):
-            while self._lanes[name].has_room:
-                self._start(name)
+        for name, lane in self._lanes.items():
+            while lane.lacks_lasting:
+                self._start(name, 0.0)
         self._supervisor.leases.notice_sleep()
         if self._supervisor.look(lambda: {worker.order.owner: worker.order.lane for worker in self._workers()}):
             remove_abandoned(self._database, self._settings.work)
-        for name in (one for one in LANES if LANES[one].idle_s):
-            lane = self._lanes[name]
-            if waiting(self._database, QUEUES[name]) and lane.has_room and not self._has_idle(lane):
-                self._start(name)
+        for name, lane in self._lanes.items():
+            if not lane.has_room or lane.has_patience(bool(waiting(self._database, QUEUES[name], most=1))):
+                continue
+            if not self._has_idle(lane):
+                self._start(name, lane.idle_s)
+                lane.waiting_since = None
 
     # ---- workers
 
@@ -167,8 +204,9 @@ class LocalExecutor:
             for worker in [one for one in lane.workers if one.popen.poll() is not None]:
                 lane.workers.remove(worker)
                 worker.dismiss()
+                self._cores.leave(worker.order.place)
                 self._supervisor.dead.append(worker.order.owner)
-                if LANES[name].idle_s and worker.popen.returncode == 0:
+                if worker.order.idle_s and worker.popen.returncode == 0:
                     continue  # it was idle
                 self._restarts += 1
                 lane.backoff.failed(worker.lasted_s)
@@ -179,12 +217,15 @@ class LocalExecutor:
         busy = {owner for owner, *_ in signs_of(self._database, [worker.order.owner for worker in lane.workers])}
         return any(worker.order.owner not in busy for worker in lane.workers)
 
-    def _start(self, name: str) -> None:
+    def _start(self, name: str, idle_s: float) -> None:
         lane = self._lanes[name]
-        threads = self._service.threads or max(1, usable_cores() // max(1, lane.wanted))
+        threads = self._service.threads or usable_cores()
         taken = {worker.order.number for worker in lane.workers}
         number = next(number for number in itertools.count() if number not in taken)
-        order = Order(str(self._settings.data), self._service, name, "", threads, LANES[name].idle_s, number)
+        place = self._cores.enter()
+        order = Order(
+            str(self._settings.data), self._service, name, "", threads, idle_s, number, str(self._cores.path), place
+        )
         environment = environment_of(threads) | installation_of(self._settings, self._service).as_environment()
         worker = start_process(self._command, order, environment)
         lane.workers.append(worker)

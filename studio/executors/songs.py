@@ -98,7 +98,7 @@ def make(job: Job, asked: Conversion, song: Song, source: Path) -> Rendered:
     done = make_song(
         whole, files, lambda name: _voice(job, asked, name), StoredStages(job), lambda: _separator(job),
         by_style(asked.preset, asked.settings), job.heartbeat.report,
-        Work(job.context.device, job.context.installation),
+        Work(job.context.device, job.context.installation, threads=job.context.threads),
     )  # fmt: skip
     converted = [one for one in done.conversions if one]
     return replace(
@@ -127,7 +127,7 @@ def _in_parts(job: Job, asked: Conversion, song: Song, source: Path) -> Rendered
     done = convert_parts(
         source, target, list(song.parts), lambda name: _voice(job, asked, name),
         by_style(asked.preset, asked.settings), job.heartbeat.report,
-        Work(job.context.device, job.context.installation), surveyed,
+        Work(job.context.device, job.context.installation, threads=job.context.threads), surveyed,
     )  # fmt: skip
     notes = [*notes_of([source]), find_two_pitches(source).sentence, done.level_warning, done.notes_warning]
     return replace(

@@ -158,7 +158,9 @@ class _Course:
         job.heartbeat.each_beat = self._write_epoch
 
     def report(self, fraction: float, message: str) -> None:
-        """Report progress between two steps, when all files are consistent. Raises as a heartbeat does."""
+        """Report progress between two steps, when all files are consistent, and keep to the share of cores that there
+        is now. Raises as a heartbeat does."""
+        self._job.context.keep_to_share()
         self._epoch = max(self._epoch, int(fraction * self._epochs + _ALMOST))
         if self._workspace.is_copy and time.monotonic() - self._saved_at > _SAVED_APART_S:
             self.save_if_possible()

@@ -33,7 +33,7 @@ from studio.executors.songs import stages_prefix
 from studio.store import tasks
 from studio.store.durations import add_durations
 from studio.store.free_space import TAKE_BYTES, refuse_full_disk
-from studio.store.kinds import KINDS, TEACHING
+from studio.store.kinds import KINDS, LANES, TEACHING
 from studio.store.records.voices import Teaching
 from studio.tracing import Stages, note_failure, span, trace_id_of
 
@@ -86,6 +86,8 @@ def _outcome(job: Job) -> Outcome:
     try:
         with _own_folder(job.folder):
             kind = KINDS[job.task.kind]
+            if LANES[kind.lane].needs_networks:
+                job.context.keep_to_share()
             refuse_full_disk(job.context, TAKE_BYTES * job.task.cost if kind.renders else 0.0)
             resolve_name(kind.run)(job)
         return "completed"

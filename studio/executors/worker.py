@@ -14,7 +14,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -22,6 +23,7 @@ import structlog
 from structlog.typing import FilteringBoundLogger
 
 from studio.errors import StudioError
+from studio.executors.core_shares import CONVERSIONS, TRAININGS, CoreShare
 from studio.executors.heartbeat import Stopping
 from studio.executors.job import WorkerContext
 from studio.executors.trouble import LastingTrouble
@@ -45,8 +47,11 @@ _TROUBLE_S = 2.0  # before the next attempt after a database failure
 
 @dataclass(frozen=True)
 class Order:
-    """The order of a worker. idle_s: it exits after so long without a task; 0: never. number: its index within its
-    lane."""
+    """The order of a worker.
+
+    threads: cores that it may use, unless it has a share of them. idle_s: it exits after so long without a task; 0:
+    never. number: its index within its lane. cores: the file of shares, if there is one, and its place there.
+    """
 
     data: str
     service: ServiceSettings
@@ -55,6 +60,8 @@ class Order:
     threads: int
     idle_s: float = 0.0
     number: int = 0
+    cores: str = ""
+    place: int = 0
 
     def as_line(self) -> str:
         """Return the line that `read_order` reads."""
@@ -85,8 +92,12 @@ def main() -> int:
     try:
         _prepare(order)
         storage = open_storage(service.storage_url, settings.data, create=False)
-        context = WorkerContext(settings, service, database, storage, VoiceCache(), stopping, log, order.number)
-        return _work(context, order, woken)
+        share = _share(order)
+        context = WorkerContext(
+            settings, service, database, storage, VoiceCache(), stopping, log, order.number,
+            share.threads if share else order.threads,
+        )  # fmt: skip
+        return _work(context, order, woken, share.at_work if share else contextlib.nullcontext)
     except StudioError as trouble:  # before the first task
         log.warning("worker_ended", reason=str(trouble))
         return DISTURBED
@@ -94,8 +105,18 @@ def main() -> int:
         database.close()
 
 
-def _work(context: WorkerContext, order: Order, woken: threading.Event) -> int:
-    """Claim and carry out tasks until asked to stop."""
+def _share(order: Order) -> CoreShare | None:
+    """Return the share of this machine's cores, if other processes have some, too."""
+    if not order.cores:
+        return None
+    kind = TRAININGS if LANES[order.lane].yields else CONVERSIONS
+    return CoreShare(Path(order.cores), order.place, kind, order.service.threads)
+
+
+def _work(
+    context: WorkerContext, order: Order, woken: threading.Event, at_work: Callable[[], AbstractContextManager[None]]
+) -> int:
+    """Claim and carry out tasks until asked to stop. at_work: around each task."""
     idle_since = time.monotonic()
     trouble = LastingTrouble(context.log, "claim_failed")
     while not context.stopping.asked:
@@ -106,7 +127,9 @@ def _work(context: WorkerContext, order: Order, woken: threading.Event) -> int:
                 return 0
             woken.wait(_POLL_S)
             continue
-        if run_task(context, task) == "broken":
+        with at_work():
+            outcome = run_task(context, task)
+        if outcome == "broken":
             return DISTURBED
         idle_since = time.monotonic()
     return 0

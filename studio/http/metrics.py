@@ -1,11 +1,14 @@
 """Metrics for Prometheus: calls counted in this process, tasks read from the database on request."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 
+from engine.cores import usable_cores
+from studio.executors.core_shares import CoreShares
 from studio.store.database import Database
 from studio.store.durations import LONGEST_S, durations_by_stage
 from studio.store.tasks import counts, oldest_wait_s
@@ -21,8 +24,9 @@ Alive = Callable[[], Mapping[str, float]]  # numbers of the workers, by name
 class Metrics:
     """The counts of one server process."""
 
-    def __init__(self, database: Database, alive: Alive) -> None:
-        """alive: returns numbers of the executor by name, such as {"workers": 2, "restarts": 0}."""
+    def __init__(self, database: Database, alive: Alive, cores: CoreShares | None = None) -> None:
+        """alive: returns numbers of the executor by name, such as {"workers": 2, "restarts": 0}. cores: how the
+        processes of this machine share them, if they do."""
         self._registry = CollectorRegistry()
         self._calls = Counter(
             PREFIX + "http_calls", "Calls that were answered.", ("method", "route", "status"), registry=self._registry
@@ -35,6 +39,7 @@ class Metrics:
         self._registry.register(_Tasks(database))
         self._registry.register(_Stages(database))
         self._registry.register(_Workers(alive))
+        self._registry.register(_Cores(cores))
 
     def note_call(self, method: str, route: str, status: int, took_s: float, received: int) -> None:
         """Count a call; route: the template of its path, never the path itself."""
@@ -118,3 +123,28 @@ class _Workers(Collector):
         for name, number in self._alive().items():
             meaning = _OF_WORKERS.get(name, f"{name} of this server's workers.")
             yield GaugeMetricFamily(f"{PREFIX}executor_{name}", meaning, number)
+
+
+class _Cores(Collector):
+    """The cores of this machine, and how its processes share them."""
+
+    def __init__(self, cores: CoreShares | None) -> None:
+        self._cores = cores
+
+    def describe(self) -> Iterable[GaugeMetricFamily]:
+        """Return nothing before a request."""
+        return []
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        """Return the current numbers."""
+        yield GaugeMetricFamily(PREFIX + "cores", "Processor cores that this service may use.", usable_cores())
+        if self._cores is None:
+            return
+        in_use = GaugeMetricFamily(
+            PREFIX + "cores_in_use",
+            "Cores given to what is at work, by kind; each has one at least, so they can be more than there are.",
+            labels=("kind",),
+        )
+        for kind, shares in asdict(self._cores.division()).items():
+            in_use.add_metric((kind,), sum(shares))
+        yield in_use

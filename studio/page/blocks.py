@@ -102,7 +102,7 @@ def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
     app.router.routes.append(catalogue_route())
     uploads = UploadNames(Path(get_upload_folder()))
     studio = replace(studio, submit=partial(studio.submit, at_most=_SLOW_OF_ACCOUNT))
-    sessions = LiveSessions(studio)
+    sessions = LiveSessions(studio, app.state.cores)
     rights: RightsWatch = app.state.rights
     of_socket = None if log_ins is None else partial(token_of_socket, studio, log_ins)
     app.router.routes.append(live_route(sessions, studio.service, rights, of_socket))

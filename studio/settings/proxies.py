@@ -11,8 +11,6 @@ from contextlib import contextmanager
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-import httpx
-
 from engine.errors import SettingsError
 from engine.texts import tr
 
@@ -62,6 +60,8 @@ def proxy_for(url: str) -> str | None:
 
 def certificates() -> ssl.SSLContext:
     """Return the authorities to trust, as the environment says. Raises SettingsError for files that are none."""
+    import httpx
+
     try:
         return httpx.create_ssl_context()
     except OSError as cause:
@@ -88,6 +88,8 @@ def unusable_variables(environment: Mapping[str, str] | None = None) -> list[str
 
 def _is_usable(address: str) -> bool:
     """Whether httpx can use a proxy, and its host is a name; nothing is called."""
+    import httpx
+
     try:
         httpx.HTTPTransport(proxy=address, verify=False).close()
         httpx.URL(address).raw_host.decode("ascii").encode("idna")

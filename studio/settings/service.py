@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from engine.errors import SettingsError
 from engine.settings import check_settings, setting, text_setting
 from engine.texts import tr
+from studio.settings.machine import conversions_at_once
 
 MEGABYTE = 1_000_000
 LARGEST_LIVE_MESSAGE = 128 << 10  # bytes; a block of 320 ms at 96 kHz has 122,884
@@ -87,12 +88,16 @@ class ServiceSettings(ServiceConstants):
     ray_trainings: int = setting(4, 0, 100_000, tr(
         "Concurrent trainings on the Ray cluster, in addition to conversions.",
     ))
-    conversion_workers: int = setting(1, 1, 64, tr("Concurrent conversions on this machine."))
+    conversion_workers: int = setting(0, 0, 64, tr(
+        "Concurrent conversions on this machine; 0: one, and more as they are needed and its cores and memory allow.",
+    ))
     training_workers: int = setting(1, 0, 16, tr("Concurrent trainings on this machine, in addition to conversions."))
     device: str = text_setting(
         "auto", tr("The device for the networks; auto uses a GPU that has been tested."), ("auto", "cpu", "cuda", "mps")
     )
-    threads: int = setting(0, 0, 256, tr("Processor threads of each worker; 0 shares the cores among them."))
+    threads: int = setting(0, 0, 256, tr(
+        "Processor cores that a conversion or training uses at most; 0: all, shared by those at work.",
+    ))
     largest_upload_mb: int = setting(100, 1, 100_000, tr("The largest request, in millions of bytes."))
     longest_audio_minutes: float = setting(60.0, 0.05, 1440.0, tr("The longest recording accepted."))
     largest_conversion_minutes: float = setting(
@@ -165,6 +170,11 @@ class ServiceSettings(ServiceConstants):
         """The largest file that the page takes; None where the page and its files are on one machine, for which the
         disk is the limit."""
         return None if is_for_this_machine(self) and not self.is_demo else self.largest_upload_mb
+
+    @property
+    def conversions_at_once(self) -> int:
+        """How many conversions run at once on this machine."""
+        return self.conversion_workers or conversions_at_once(self.device)
 
     def raised_by(self, limit: str) -> str:
         """Return a sentence, after a space, on how to raise a limit of this name; none in a demo."""

@@ -25,6 +25,7 @@ from sqlalchemy.types import Float
 
 from engine.errors import SettingsError
 from engine.files import close_to_others
+from engine.installed import add_extra
 from engine.provenance.installation import HOME_VARIABLE
 from engine.texts import tr
 from studio.errors import DiskFull, Unavailable
@@ -160,7 +161,10 @@ def open_database(url: str, busy_s: float = BUSY_S, create: bool = True) -> Data
             tr("The database's address is not valid. Write it as sqlite:///FILE or postgresql://...")
         ) from cause
     except ImportError as cause:
-        raise SettingsError(tr("PostgreSQL requires another package: pip install 'psycopg[binary]'.")) from cause
+        raise SettingsError(tr(
+            "PostgreSQL requires another package: {install}.",
+            install=add_extra("postgres"),
+        )) from cause
     return Database(engine)
 
 

@@ -21,7 +21,8 @@ class Lane:
     """Workers of one kind, and how they are run.
 
     counted_as: their name among the counts of living workers. workers: the setting of the service that says how many
-    there are; without one it is one. loads: what each of their tasks needs, loaded at the start. niceness: first the
+    there are; without one it is one. least: how many there are where that says 0. yields: they use the cores that
+    others leave, which users wait for. loads: what each of their tasks needs, loaded at the start. niceness: first the
     server, then tasks whose user waits for a picture or a take, then longer work. idle_s: without a task for so long,
     workers end; 0: never. patience_s: a worker that goes on for longer after its task was cancelled is killed.
     """
@@ -34,6 +35,8 @@ class Lane:
     idle_s: float = 60.0
     patience_s: float = 10.0
     needs_networks: bool = True
+    least: int = 0
+    yields: bool = False
 
 
 @dataclass(frozen=True)
@@ -75,10 +78,13 @@ LANES = {
     lane.name: lane
     for lane in (
         Lane("conversions", "workers", "conversion_workers", _CONVERTING, niceness=10, idle_s=0.0),
-        Lane("long", "long_workers", "conversion_workers", _CONVERTING),
+        Lane("long", "long_workers", "conversion_workers", _CONVERTING, least=1),
         Lane("reports", "report_workers", "", ("engine.datasets.report",)),
         # a training saves a checkpoint before it ends
-        Lane("trainings", "training_workers", "training_workers", ("engine.training.train",), patience_s=30.0),
+        Lane(
+            "trainings", "training_workers", "training_workers", ("engine.training.train",),
+            patience_s=30.0, yields=True,
+        ),
         Lane(
             "analyses", "analysis_workers", "analysis_workers", ("engine.analysis.exploration",),
             niceness=10, idle_s=300.0, needs_networks=False,

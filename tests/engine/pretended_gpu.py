@@ -18,6 +18,8 @@ _aten = torch.ops.aten
 # what takes tensors of two devices: moving, and looking up by numbers that lie on the processor
 _MIXED = {_aten._to_copy, _aten.to, _aten.copy_, _aten.index, _aten.index_put, _aten.index_put_}
 
+_WAITING = {_aten._local_scalar_dense, _aten.nonzero, _aten.masked_select, _aten.equal, _aten.is_nonzero}
+
 
 class _Elsewhere(torch.Tensor):
     held: torch.Tensor
@@ -50,6 +52,34 @@ def pretended_gpu() -> Iterator[torch.device]:
     """Within it, what is moved to the device that this gives is there."""
     with _Pretending():
         yield THERE
+
+
+class _Watching(TorchDispatchMode):
+    """Notes what would make a processor wait for a GPU, or copy to it, and passes it on."""
+
+    def __init__(self, noted: list[str]) -> None:
+        super().__init__()
+        self.noted = noted
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = function(*args, **(kwargs or {}))
+        given = [one for one in tree_leaves((args, kwargs)) if isinstance(one, torch.Tensor)]
+        made = [one for one in tree_leaves(found) if isinstance(one, torch.Tensor)]
+        there = {isinstance(one, _Elsewhere) for one in given if one.dim() or isinstance(one, _Elsewhere)}
+        packet = function.overloadpacket
+        waits = packet in _WAITING and True in there
+        moves = packet in _MIXED and len(there | {isinstance(one, _Elsewhere) for one in made}) > 1
+        if waits or moves or (True in there and made and not any(isinstance(one, _Elsewhere) for one in made)):
+            self.noted.append(str(packet))
+        return found
+
+
+@contextmanager
+def crossings() -> Iterator[list[str]]:
+    """Within `pretended_gpu`: give the list of what has crossed between it and the processor, or waited for it."""
+    noted: list[str] = []
+    with _Watching(noted):
+        yield noted
 
 
 def _computed(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:

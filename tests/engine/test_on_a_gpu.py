@@ -11,10 +11,12 @@ from engine.conversion.edit_data import read_edit_data, write_edit_data
 from engine.conversion.pitch_edits import Shift
 from engine.conversion.rerendering import edit_take
 from engine.conversion.settings import ConversionSettings
-from engine.devices import Device
+from engine.devices import Device, working_device
 from engine.errors import SettingsError
 from engine.features.clips import analysed_clips
+from engine.networks.base import load_base
 from engine.training.fine_tuning import FineTuning
+from engine.training.pieces import epoch_pieces
 from engine.training.plan import TrainingPlan
 from engine.training.train import CHECKPOINT_FILE, estimate_training, train
 from engine.units import SAMPLE_RATE
@@ -123,8 +125,6 @@ def test_estimate_training_works_on_a_pretended_gpu(clips, short_auditions, else
 
 @pytest.mark.system
 def test_fine_tuning_keeps_its_networks_on_the_device_of_the_base(clips, elsewhere):
-    from engine.networks.base import load_base
-
     tuning = FineTuning(load_base(device=THERE), clips, PLAN, precision=torch.float32)
     assert {value.device.type for value in tuning.decoder.state_dict().values()} == {THERE.type}
     assert tuning.timbre.device.type == THERE.type
@@ -151,3 +151,20 @@ def test_convert_on_a_real_gpu_matches_the_processor_within_50_db(song, voice):
 def test_train_on_a_real_gpu_matches_the_timbre_of_the_processor(clips, short_auditions, tmp_path):
     one, other = (train(clips, PLAN, tmp_path / device, device=device) for device in ("cpu", "cuda"))
     assert torch.nn.functional.cosine_similarity(one.timbre, other.timbre, dim=0) > 0.999
+
+
+@on_a_real_one
+def test_a_training_step_on_a_real_gpu_waits_for_nothing(clips):
+    """Told by CUDA, which knows of waiting that a pretended device cannot know of."""
+    tuning = FineTuning(
+        load_base(device=torch.device("cuda", 0)), clips, PLAN, precision=working_device("cuda").precision
+    )
+    assert tuning.ahead
+    steps = tuning.draw(0, [epoch_pieces(clips, 0, 0)] * 6)
+    tuning.read([tuning.queue(step) for step in steps[:3]])
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        queued = [tuning.queue(step) for step in steps[3:]]
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    assert None not in tuning.read(queued)

@@ -1,12 +1,14 @@
 from dataclasses import replace
+from typing import get_type_hints
 
 import pytest
 
-from engine.conversion.settings import ConversionSettings, by_style, chosen_by
+from engine.conversion.settings import ConversionSettings, ConversionValues, by_style, chosen_by
 from engine.effects.settings import effects_of
 from engine.errors import SettingsError
 from engine.live.settings import LiveSettings
-from engine.settings import title_of
+from engine.settings import refuse_unknown, title_of
+from engine.training.plan import TrainingPlan
 
 
 @pytest.mark.parametrize("style", ["melodic", "rhythmic", "spoken"])
@@ -26,7 +28,7 @@ def test_chosen_by_leaves_whole_settings_and_functions_as_they_are():
 
 @pytest.mark.parametrize("wrong", [{"take": 2}, {"takes": 0}, {"transpose": "up"}, 5, "melodic", ["takes"]])
 def test_chosen_by_refuses_what_are_no_settings_at_once(wrong):
-    with pytest.raises(SettingsError, match=r"^[A-Za-z].*\.$"):
+    with pytest.raises(SettingsError, match=r"^[A-Za-z].*[.?]$"):
         chosen_by(wrong)
 
 
@@ -48,3 +50,16 @@ def test_settings_refuse_unknown_names_and_long_values_in_a_short_sentence():
         assert len(str(refused.value)) < 250
     with pytest.raises(SettingsError, match="There is no setting 'echo'"):
         effects_of({"reverb": 0.1, "echo": 0.2})
+
+
+def test_unknown_settings_are_refused_with_what_was_meant():
+    for settings, wrong, meant in ((ConversionSettings, "likenes", "likeness"), (TrainingPlan, "epoch", "epochs")):
+        with pytest.raises(SettingsError, match=f"There is no setting '{wrong}': did you mean {meant}\\?"):
+            refuse_unknown(settings, [wrong])
+
+
+def test_conversion_values_are_the_fields_of_the_settings():
+    """By hand, since type checkers read the code: the same names with the same types."""
+    of_settings = get_type_hints(ConversionSettings)
+    del of_settings["presets"]
+    assert get_type_hints(ConversionValues) == of_settings

@@ -81,7 +81,7 @@ def is_read(page: Page) -> None:
 def put_in(page: Page) -> None:
     """Put the recording in anew, alone."""
     turn_to(page, "Convert")
-    page.get_by_role("button", name="Change recording").click()
+    page.get_by_role("button", name="Replace vocal").click()
     drop(page, SINGING)
     is_read(page)
 
@@ -157,7 +157,7 @@ def move_note(page: Page) -> Job:
     page.wait_for_function("document.querySelector('timbre-pitch-editor timbre-roll')?.data?.notes?.length")
     x, y, higher = page.evaluate(_NOTE)
     job.do(lambda: drag(page, stage, x, y, higher))
-    until_made(page, lambda: job.do(editor.get_by_role("button", name="Render edits").click))
+    until_made(page, lambda: job.do(editor.get_by_role("button", name="Apply").click))
     job.ended()
     button(page, "Edit pitch").click()
     return job
@@ -178,7 +178,7 @@ def make_song(page: Page) -> Job:
         sung = read_audio(SINGING)
         played = chords(sung.samples.shape[1], np.random.default_rng(1))
         write_audio(backing, Audio((0.1 * played / np.abs(played).max())[None].astype(np.float32), sung.rate))
-        page.get_by_role("button", name="Change recording").click()
+        page.get_by_role("button", name="Replace vocal").click()
         job = Job()
         job.do(lambda: drop(page, SINGING))
         is_read(page)
@@ -284,7 +284,7 @@ def measured(url: str, jobs: Iterable[str] = JOBS) -> list[Took]:
         drop(page, SINGING)
         is_read(page)
         convert(page)
-        page.get_by_role("button", name="Change recording").click()
+        page.get_by_role("button", name="Replace vocal").click()
         found = []
         for name in jobs:
             job = JOBS[name](page)

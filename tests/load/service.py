@@ -3,6 +3,8 @@
     python -m tests.load.service                 both parts, as a table; exit status 1 where a bound is not kept
     python -m tests.load.service --part polling  200 clients look at a task once a second each, while 20 conversions of
                                                  3 s of audio wait or run: whenever one is done, another is started
+    python -m tests.load.service --part polling --clients 100 --conversions 30 --audio 10 --seconds 120
+                                                 the same with 30 conversions of 10 s: how many are done in this time
     python -m tests.load.service --part polling --imports 2      the same beside two accounts that import the heaviest
                                                  models there may be
     python -m tests.load.service --part uploads  20 recordings of 100 MB are sent at once; its memory is watched
@@ -42,7 +44,6 @@ from tests.load.heavy_imports import heavy_imports
 from tests.load.trial_service import TrialService, trial_service
 
 VOICE = "kathleen"
-SPOKEN_S = 3.0  # of each conversion
 POLL_S = 1.0  # of each client
 ANSWER_S = 30.0  # a client that has waited so long counts as an error
 CALL_OFF_S = 300.0  # for what must end: the uploads, and the conversion that warms the worker up
@@ -55,11 +56,12 @@ RATE = 44_100
 
 @dataclass(frozen=True)
 class Load:
-    """How much of everything. megabytes: of one upload, in millions of bytes, all of the request counted. imports:
-    accounts that import the heaviest models there may be while others poll."""
+    """How much of everything. audio: seconds of each conversion. megabytes: of one upload, in millions of bytes, all of
+    the request counted. imports: accounts that import the heaviest models there may be while others poll."""
 
     clients: int = 200
     conversions: int = 20
+    audio: float = 3.0
     seconds: float = 30.0
     uploads: int = 20
     megabytes: int = 100
@@ -139,7 +141,7 @@ class _Course:
 
 def measure_polling(service: TrialService, load: Load) -> Polling:
     """Poll for `load.seconds`. Raises EngineError where not even one conversion succeeds."""
-    token, audio = service.token("load"), _spoken()
+    token, audio = service.token("load"), _spoken(load.audio)
     with Client(service.base_url, token) as client, tempfile.TemporaryDirectory() as folder:
         client.convert_and_wait(audio, VOICE, folder=folder, timeout_s=CALL_OFF_S)  # until then nothing is loaded
         course = _Course([client.convert(audio, VOICE) for _ in range(load.conversions)])
@@ -214,13 +216,11 @@ async def _look(http: httpx.AsyncClient, task: str) -> str:
         return "not understood"
 
 
-def _spoken() -> bytes:
-    """Some seconds of the recording that comes with the project, as a wav file."""
-    path = bundled_sample()
-    rate = soundfile.info(path).samplerate
-    samples, rate = soundfile.read(path, frames=round(SPOKEN_S * rate), dtype="float32")
+def _spoken(seconds: float) -> bytes:
+    """Some seconds of the recording that comes with the project, again and again, as a wav file."""
+    samples, rate = soundfile.read(bundled_sample(), dtype="float32")
     file = io.BytesIO()
-    soundfile.write(file, samples, rate, format="WAV")
+    soundfile.write(file, np.resize(samples, round(seconds * rate)), rate, format="WAV")
     return file.getvalue()
 
 

@@ -67,10 +67,26 @@ def test_a_vocal_and_its_backing_dropped_anywhere_become_a_song(visitor):
     is_converted(visitor, "night vocal")
     backing = visitor.locator("timbre-instrument .channel[data-lane=backing] .label")
     expect(backing).to_have_attribute("title", "night instrumental.flac", timeout=WORK_MS)
-    expect(visitor.locator("#song-says")).to_contain_text("the new vocal goes back into the mix")
+    expect(visitor.locator("#song-says")).to_contain_text("converted with its backing")
     visitor.reload()  # nothing of it is forgotten
     is_converted(visitor, "night vocal")
     expect(backing).to_have_attribute("title", "night instrumental.flac", timeout=WORK_MS)
+
+
+def test_a_song_dropped_over_an_earlier_recording_keeps_all_its_parts(visitor):
+    drop(visitor, ANYWHERE, [SPEECH])
+    is_converted(visitor, "speech.flac")
+    names = ["night vocal.flac", "night instrumental.flac", "night duet.flac"]
+    for parts in (names[:2], names):  # the second time over a song
+        files = [SINGING, SPEECH, SINGING][: len(parts)]
+        visitor.evaluate(DROP, [ANYWHERE, [[n, list(f.read_bytes())] for n, f in zip(parts, files, strict=True)]])
+        visitor.get_by_role("button", name="Make a song of them").click()
+        for lane, title in zip(("backing", "stem"), parts[1:], strict=False):
+            label = visitor.locator(f"timbre-instrument .channel[data-lane={lane}] .label")
+            expect(label).to_have_attribute("title", title, timeout=WORK_MS)
+        is_converted(visitor, "night vocal")
+        expect(visitor.locator("timbre-instrument .channel[data-lane]")).to_have_count(len(parts))
+        expect(visitor.locator("#song-says")).to_contain_text("converted with its backing")
 
 
 def test_several_recordings_dropped_anywhere_become_a_voice_if_that_is_chosen(visitor):

@@ -29,7 +29,7 @@ def studio_page(silent_proxy, home):
 
 def test_vocal_extraction_is_installed_from_the_page(visitor, studio_page, silent_proxy):
     visitor.locator("#convert-song").get_by_role("button", name="Song").first.click()
-    full_mix = visitor.get_by_label("This is a full mix: extract the vocal")
+    full_mix = visitor.get_by_label("Full mix? Extract the vocal")
     expect(full_mix).to_be_disabled()
     offer = visitor.locator("#song-separator")
     for said in ("htdemucs_ft vocals", "166 MB", "MIT", "Meta"):

@@ -20,7 +20,8 @@ def ready(page: Page) -> Page:
 
 def put_in(page: Page) -> None:
     page.locator("#convert-drop input[type=file]").first.set_input_files(SPEECH)
-    expect(page.locator("#convert-instrument .play:not([data-welcome] *)")).to_be_visible(timeout=WORK_MS)
+    taken = "timbre-instrument:not([data-welcome], [data-away]) .play"
+    expect(page.locator(taken)).to_be_visible(timeout=WORK_MS)
 
 
 def convert(page: Page) -> None:
@@ -68,8 +69,8 @@ def test_first_screen_plays_a_sample_in_two_voices_until_there_is_a_recording(ne
     page.keyboard.press("Space")
     put_in(page)
     expect(lanes).to_have_count(0)
-    page.get_by_role("button", name="Change recording").click()
-    expect(page.locator("#convert-instrument .play")).to_be_hidden()
+    page.get_by_role("button", name="Replace vocal").click()
+    expect(page.locator("timbre-instrument[data-away]")).to_be_visible()  # its picture, until another takes its place
 
 
 def test_lanes_share_the_timeline_and_switch_at_the_same_position(new_visitor):
@@ -119,14 +120,14 @@ def test_pitch_editor_opens_and_closes_inside_the_instrument(new_visitor):
     convert(page)
     edit.click()
     editor = page.locator("timbre-pitch-editor")
-    expect(editor.get_by_role("button", name="Render edits")).to_be_in_viewport(ratio=1, timeout=WORK_MS)
+    expect(editor.get_by_role("button", name="Apply")).to_be_in_viewport(ratio=1, timeout=WORK_MS)
     expect(edit).to_have_attribute("aria-pressed", "true")
     expect(editor.locator(".roll-stage")).to_be_in_viewport(ratio=1)
     assert scrolled(page) == 0
     expect(page.locator("#convert timbre-roll")).to_have_count(1)
     page.keyboard.press("0")
     expect(page.locator("#convert-instrument .track").first).to_have_attribute("aria-checked", "true")
-    expect(editor.get_by_role("button", name="Render edits")).to_be_visible()  # it stays with its take
+    expect(editor.get_by_role("button", name="Apply")).to_be_visible()  # it stays with its take
     edit.click()
     expect(editor).to_be_hidden()
     expect(page.locator("#convert-instrument .roll-stage")).to_be_in_viewport(ratio=1)

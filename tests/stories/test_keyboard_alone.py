@@ -54,3 +54,47 @@ def test_main_job_is_done_with_the_keyboard_alone(new_visitor):
         expect(page.locator("#convert-instrument .download").first).to_be_focused()
         page.keyboard.press("Enter")
     assert coming.value.suggested_filename.endswith(".wav")
+
+
+IS_PLAYING = "document.querySelector('timbre-instrument').isPlaying"
+STATE = """(one) => [one.ariaPressed, one.ariaChecked, one.ariaSelected, one.ariaExpanded, one.parentElement.open,
+  one.matches(".open"), one.value, one.querySelector("input")?.checked]"""
+PRESSED = (  # with the mouse, before the space bar
+    ".tracks .track >> nth=1", "timbre-instrument .tool:has-text('A/B')", ".view .tool >> nth=0", ".display summary",
+    "#convert-voices .card .choose >> nth=1", "#convert-style label >> nth=1", "#convert-transpose input[type=range]",
+    "#convert-auto", "#convert-more .label-wrap", ".roll-stage", "#tabs [role=tab][data-tab-id=convert]",
+)  # fmt: skip
+
+
+def test_space_plays_whatever_was_clicked_last(visitor):
+    visitor.get_by_role("button", name="Singing", exact=True).click()
+    expect(visitor.locator("#convert-facts")).to_contain_text("singing.flac", timeout=WORK_MS)
+    visitor.get_by_role("button", name="Convert", exact=True).click()
+    expect(visitor.locator("#convert-instrument .track")).to_have_count(2, timeout=WORK_MS)
+    for place in PRESSED:
+        visitor.locator(place).locator("visible=true").first.click()
+        state = visitor.locator(place).first.evaluate(STATE)
+        for plays in (True, False):
+            visitor.keyboard.press("Space")
+            visitor.wait_for_function(f"{IS_PLAYING} === {str(plays).lower()}")
+        assert visitor.locator(place).first.evaluate(STATE) == state, f"the space bar pressed {place} too"
+
+
+def test_space_is_typed_where_one_types_and_presses_a_box_that_the_tab_key_reached(visitor):
+    expect(visitor.locator("#convert-voices .card").first).to_be_visible()
+    search = visitor.locator("#convert-voices .search")
+    search.press_sequentially("a b")
+    expect(search).to_have_value("a b")
+    search.fill("")
+    auto = visitor.locator("#convert-auto input")
+    expect(auto).to_be_checked()
+    visitor.locator("#convert-transpose input[type=number]").focus()
+    visitor.keyboard.press("Shift+Tab")
+    expect(auto).to_be_focused()
+    visitor.keyboard.press("Space")
+    expect(auto).not_to_be_checked()
+    layer = visitor.locator("#convert-voices .choose").nth(1)
+    layer.focus()
+    visitor.keyboard.press("Enter")  # presses a button
+    expect(layer).to_have_attribute("aria-checked", "true")
+    assert not visitor.evaluate(IS_PLAYING)

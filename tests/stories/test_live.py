@@ -281,7 +281,7 @@ def test_live_lets_the_dry_sound_through_and_plays_on_the_chosen_output(page):
     page.wait_for_function("() => window.sinks.length === 1 && window.sinks[0]")
     live.get_by_label("Microphone").select_option(index=1)
     expect(live).to_contain_text("This counts from the next start.")
-    live.get_by_label("Dry / new").fill("0")
+    live.get_by_label("Dry/Wet").fill("0")
     heard(page, 1.0)
     assert not is_more_like("koguchi", heard(page, 8.0))
     live.locator(".start").click()
@@ -333,7 +333,7 @@ def test_measuring_finds_clicks_by_their_delay_or_says_that_it_did_not(page):
     assert page.evaluate(CLICKS, [0.0375, 0.002]) == pytest.approx(0.0375, abs=0.0005)
     assert page.evaluate(CLICKS, [0.0, 0.0]) == pytest.approx(0.0, abs=0.0005)
     assert page.evaluate(CLICKS, [None, 0.002]) is None
-    page.get_by_role("button", name="Measure through the room").click()  # it hears singing, and no clicks
+    page.get_by_role("button", name="Measure latency").click()  # it hears singing, and no clicks
     expect(page.locator("timbre-live")).to_contain_text("The clicks were not found.")
     sing(page)  # and can be started after that
     page.locator("timbre-live .start").click()

@@ -51,9 +51,9 @@ def test_convert_takes_one_action_for_a_result_and_one_for_a_second_voice(page, 
     page.locator("#convert-start").click()  # the first one waits for the workers
     expect(lanes(page)).to_have_count(2, timeout=WORK_MS)
     expect(page.locator("#convert-comp")).to_be_visible(timeout=WORK_MS)
-    page.get_by_role("button", name="Change recording").click()
+    page.get_by_role("button", name="Replace vocal").click()
     # its lanes are among the earlier results
-    expect(page.locator(PLAY)).to_be_hidden()
+    expect(page.locator("timbre-instrument[data-away]")).to_be_visible()
     expect(page.locator("#convert-comp")).to_be_hidden()
     expect(page.get_by_label("Previous results")).to_be_visible()
 

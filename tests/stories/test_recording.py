@@ -206,7 +206,7 @@ def test_a_silent_input_is_named_and_another_counts_for_the_whole_recording(sing
         is_taken(page)
         assert (levels_db(arrived(service, before)) > LOUDEST_DB - RAMP_DB - 12).all()  # from its beginning
         page.reload()
-        page.get_by_role("button", name="Change recording").click()
+        page.get_by_role("button", name="Replace vocal").click()
         recorder(page).get_by_role("button", name="Record").click()
         expect(recorder(page).get_by_label("Input", exact=True)).to_have_value("2")  # is remembered, also for Live
         page.locator("#tabs [role=tab][data-tab-id=live]").first.click()

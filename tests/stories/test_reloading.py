@@ -24,7 +24,7 @@ def put_in(page: Page, file: Path) -> None:
 
 
 def put_away(page: Page) -> None:
-    page.get_by_role("button", name="Change recording").click()
+    page.get_by_role("button", name="Replace vocal").click()
     expect(page.locator("#convert-drop input[type=file]").first).to_be_attached()
     expect(page.locator("#convert-facts")).to_be_hidden()
 
@@ -41,7 +41,7 @@ def edit_pitch(page: Page) -> None:
     editor.get_by_label("to (seconds)").fill("2.0")
     editor.get_by_label("to (seconds)").press("Tab")
     editor.get_by_role("button", name="+1", exact=True).click()
-    editor.get_by_role("button", name="Render edits").click()
+    editor.get_by_role("button", name="Apply").click()
 
 
 def test_an_edited_take_stays_with_its_recording_after_reloads(page):

@@ -24,12 +24,13 @@ def transpose(page: Page):
 
 
 def put_in(page: Page, sample: str) -> None:
-    if page.get_by_role("button", name="Change recording").is_visible():
-        page.get_by_role("button", name="Change recording").click()
+    if page.get_by_role("button", name="Replace vocal").is_visible():
+        page.get_by_role("button", name="Replace vocal").click()
     page.get_by_role("button", name=sample, exact=True).click()
     expect(page.locator("#convert-facts")).to_contain_text(f"{sample.lower()}.flac", timeout=WORK_MS)
-    expect(page.locator("#convert-instrument .play:not([data-welcome] *)")).to_be_visible(timeout=WORK_MS)
-    expect(page.locator("timbre-fit p")).to_contain_text(re.compile("notes? (are|is)|within|outside"))
+    taken = "timbre-instrument:not([data-welcome], [data-away]) .play"
+    expect(page.locator(taken)).to_be_visible(timeout=WORK_MS)
+    expect(page.locator("timbre-fit p")).to_contain_text(re.compile("notes (fit|are)"))
 
 
 def test_transpose_stays_until_the_recording_changes(page, new_visitor, studio_page):

@@ -44,6 +44,10 @@ def test_wheel_converts_a_sample_and_lists_the_demo_voices(program, environment,
     subprocess.run([program, "demo"], cwd=tmp_path, env=environment, capture_output=True, check=True)
     [take] = tmp_path.glob("*.wav")
     assert take.stat().st_size > 100_000
+    code = "from studio.commands.notebooks import bundled; import engine.research.demonstrations; print(len(bundled()))"
+    python = program.with_name("python")
+    counted = subprocess.run([python, "-c", code], cwd=tmp_path, env=environment, capture_output=True, check=True)
+    assert counted.stdout.strip() == b"5"
     subprocess.run([program, "doctor"], cwd=tmp_path, env=environment, capture_output=True, check=True)
 
 

@@ -43,7 +43,7 @@ def test_trace_exporter_refuses_unsupported_exporters_and_protocols(environment,
 def test_start_tracing_names_the_extra_to_install(monkeypatch):
     monkeypatch.setenv("OTEL_TRACES_EXPORTER", "otlp")
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
-    with pytest.raises(SettingsError, match=r"pip install 'timbre-studio\[telemetry\]'"):
+    with pytest.raises(SettingsError, match=r'pip install .*"opentelemetry-sdk<2,>=1.45"'):
         start_tracing()
 
 

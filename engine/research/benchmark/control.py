@@ -30,7 +30,7 @@ from engine.research.benchmark.recordings import add_inputs, find_recordings, ot
 from engine.research.command import log
 from engine.research.copies import residual_of
 from engine.units import SAMPLE_RATE
-from engine.voices.card import list_voices
+from engine.voices.card import DEMO_VOICES, list_voices
 from engine.voices.voice import load_voice
 
 
@@ -80,7 +80,7 @@ def run(options: argparse.Namespace) -> Iterator[str]:
     """Write the controls of all sources and voices."""
     options.keep.mkdir(parents=True, exist_ok=True)
     base, transpositions = load_base(), []
-    for name in options.voices or [card.id for card in list_voices()]:
+    for name in options.voices or [card.id for card in list_voices(DEMO_VOICES)]:
         voice = load_voice(name)
         others = others_of(voice, options.targets, target_recordings(voice, options.targets))
         if not others:

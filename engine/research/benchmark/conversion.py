@@ -3,11 +3,15 @@
     python -m engine.benchmark                                          our own samples, to every installed voice
     python -m engine.benchmark --sources recordings/ --targets corpus/  other sources; similarity to real recordings
     python -m engine.benchmark --quick                                  two sources, one voice, up to a minute
+    python -m engine.benchmark --parts speed --threads 1,2,4            the time and memory of each number of threads
+    python -m engine.benchmark --parts speed --beside ../v0.18          another checkout in the same run, and the ratio
     python -m engine.benchmark --json                                   everything, as one JSON object
 
 speed    seconds of work per second of audio: `convert` on each source with each voice, with pitch detection and
          44.1 kHz output, after one conversion that is not counted. Wall time, and CPU time beside it, because the
-         wall time of a busy machine says little.
+         wall time of a busy machine says little. Then what each number of `--threads` costs: `convert_file` on clips
+         of 3 and 10 s and on 5 minutes, mono and stereo, as they are and 3 semitones higher, with memory, the least of
+         three; `--beside FOLDER` has another checkout do the same in turn.
 memory   peak memory of `convert_file` against length, each length in a process of its own, on an input made by
          repeating the longest source.
 quality  the mean of the scores of `engine.evaluation.scores` over sources x voices, for three outputs: the source
@@ -24,7 +28,9 @@ from pathlib import Path
 from typing import Literal
 
 from engine.audio.files import read_audio
+from engine.cores import usable_cores
 from engine.errors import VoiceError
+from engine.research.benchmark.long_source import joined_recordings
 from engine.research.benchmark.machine import describe_machine
 from engine.research.benchmark.memory import Memory, measure_memory, memory_table
 from engine.research.benchmark.quality import (
@@ -37,7 +43,15 @@ from engine.research.benchmark.quality import (
 )
 from engine.research.benchmark.recordings import add_inputs, evenly_spaced, find_recordings
 from engine.research.benchmark.speed import Sample, Speed, convert_all, speed_table, summarise_speed
-from engine.voices.card import list_voices
+from engine.research.benchmark.thread_costs import (
+    HERE,
+    ThreadCost,
+    Trial,
+    checkout_beside,
+    measure_thread_costs,
+    thread_tables,
+)
+from engine.voices.card import DEMO_VOICES, list_voices
 from engine.voices.voice import load_voice
 
 Part = Literal["speed", "memory", "quality"]
@@ -45,6 +59,9 @@ PARTS: tuple[Part, ...] = ("speed", "memory", "quality")
 LENGTHS_MINUTES = (1 / 6, 1.0, 10.0, 60.0)
 QUICK_LENGTHS_MINUTES = (1 / 6, 1.0)
 QUICK_SOURCES, QUICK_VOICES = 2, 1
+LONG_S, QUICK_LONG_S = 300.0, 30.0
+QUICK_REPEATS = 1
+TAKES_SEVERAL_THREADS = True  # --threads 1,2,4
 
 
 @dataclass(frozen=True)
@@ -58,6 +75,7 @@ class Plan:
     transpose: int | Literal["auto"] = "auto"
     parts: tuple[Part, ...] = PARTS
     kept: Path | None = None  # folder for the outputs, to listen to
+    trial: Trial | None = None  # of numbers of threads
 
 
 @dataclass(frozen=True)
@@ -70,6 +88,7 @@ class Results:
     memory: tuple[Memory, ...]
     quality: tuple[QualityRow, ...]
     equal_error_rate: dict[str, float]  # of a speaker verifier, by voice: its own recordings against conversions
+    threads: tuple[ThreadCost, ...] = ()
 
 
 def run_benchmark(plan: Plan) -> Results:
@@ -92,6 +111,7 @@ def run_benchmark(plan: Plan) -> Results:
         memory=measure_memory(plan.sources, plan.voices[0], plan.lengths_minutes) if "memory" in plan.parts else (),
         quality=quality,
         equal_error_rate=measure_verification(voices, quality, plan.targets) if quality else {},
+        threads=measure_thread_costs(plan.trial) if plan.trial and "speed" in plan.parts else (),
     )
 
 
@@ -109,6 +129,8 @@ def results_as_text(results: Results) -> str:
     ]
     if results.speed:
         parts.append(speed_table(results.speed))
+    if results.threads:
+        parts.append(thread_tables(results.threads))
     if results.memory:
         parts.append(memory_table(results.memory))
     if results.quality:
@@ -117,7 +139,7 @@ def results_as_text(results: Results) -> str:
 
 
 def _plan(options: argparse.Namespace) -> Plan:
-    voices = tuple(options.voices or (card.id for card in list_voices()))
+    voices = tuple(options.voices or (card.id for card in list_voices(DEMO_VOICES)))
     if not voices:
         raise VoiceError("No voice is installed; give the folder of a voice with --voices.")
     sources, lengths = find_recordings(options.sources), options.minutes or LENGTHS_MINUTES
@@ -132,6 +154,21 @@ def _plan(options: argparse.Namespace) -> Plan:
         transpose=options.transpose,
         parts=tuple(options.parts),
         kept=options.keep,
+        trial=_trial(options, voices[0]),
+    )
+
+
+def _trial(options: argparse.Namespace, voice: str | Path) -> Trial:
+    checkouts = [("here", HERE), *([checkout_beside(options.beside)] if options.beside else [])]
+    long_s = options.long or (QUICK_LONG_S if options.quick else LONG_S)
+    repeats = options.repeats or (QUICK_REPEATS if options.quick else Trial.repeats)
+    return Trial(
+        recordings=tuple(joined_recordings(options.sources)),
+        voice=voice,
+        threads=options.threads or (usable_cores(),),
+        long_s=long_s,
+        repeats=repeats,
+        checkouts=tuple(checkouts),
     )
 
 
@@ -147,6 +184,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--minutes", type=float, nargs="+", metavar="M", help="lengths for the memory part (default: 10 s, 1, 10, 60)"
     )
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="default: all")
+    parser.add_argument("--long", type=float, metavar="S", help="length of the long source (default: 300 s)")
+    parser.add_argument("--repeats", type=int, metavar="N", help="of which the least time counts (default: 3)")
+    parser.add_argument("--beside", type=Path, metavar="DIR", help="another checkout, which converts in turn")
     parser.add_argument("--quick", action="store_true", help="two sources, one voice, lengths up to a minute")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="write the converted recordings here")
 

@@ -23,10 +23,11 @@ from engine.research.benchmark.machine import describe_machine
 from engine.research.benchmark.recordings import SAMPLES
 from engine.research.command import log
 from engine.research.tables import score_text, table
-from engine.training.fine_tuning import PIECE_FRAMES, FineTuning, epoch_pieces
+from engine.training.fine_tuning import FineTuning
+from engine.training.pieces import PIECE_FRAMES, epoch_pieces
 from engine.training.plan import TrainingPlan
 from engine.units import FRAME_RATE
-from engine.voices.card import list_voices
+from engine.voices.card import DEMO_VOICES, list_voices
 from engine.voices.voice import Voice, load_voice
 
 _LEAST_S = 20.0  # of audio to convert: the samples, repeated as needed
@@ -64,7 +65,7 @@ def run(options: argparse.Namespace) -> Iterator[str]:
 def measure_devices(samples: Path = SAMPLES) -> list[DeviceCost]:
     """Measure every working device; the CPU, which the others are compared with, is last."""
     sources = [read_audio(path) for path in sorted(samples.glob("*.flac"))]
-    voice = load_voice(list_voices()[0].id)
+    voice = load_voice(list_voices(DEMO_VOICES)[0].id)
     lesson = [analyse_clip(_lasting(sources[0], _LESSON_S))]
     log("the CPU")
     processor = choose_device("cpu")
@@ -74,7 +75,7 @@ def measure_devices(samples: Path = SAMPLES) -> list[DeviceCost]:
         if device is not None and device.kind != processor.kind:
             log(device.name)
             found, conversion_s = _converted(sources, voice, device)
-            costs.insert(0, _cost(device, conversion_s, _timed_training(lesson, device), _difference(wanted, found)))
+            costs.insert(0, _cost(device, conversion_s, _timed_training(lesson, device), difference_db(wanted, found)))
     return costs
 
 
@@ -103,15 +104,15 @@ def _timed_training(clips: Sequence[Clip], device: Device) -> float:
     plan = TrainingPlan()
     tuning = FineTuning(load_base(device=device.torch_device), clips, plan, precision=device.precision)
     pieces = epoch_pieces(clips, 0, 0)[: plan.batch]
-    for number in range(_WARM_STEPS):
-        tuning.step(number, pieces)
+    steps = tuning.draw(0, [pieces] * (_WARM_STEPS + _STEPS))
+    for step in steps[:_WARM_STEPS]:
+        tuning.read([tuning.queue(step)])
     started = time.perf_counter()
-    for number in range(_STEPS):
-        tuning.step(number, pieces)  # returns its losses as numbers, so it waits for the device
+    tuning.read([tuning.queue(step) for step in steps[_WARM_STEPS:]])  # waits for the device once, at the end
     return (time.perf_counter() - started) / (_STEPS * len(pieces) * PIECE_FRAMES / FRAME_RATE)
 
 
-def _difference(wanted: np.ndarray, found: np.ndarray) -> float:
+def difference_db(wanted: np.ndarray, found: np.ndarray) -> float:
     """Return the level of the difference relative to the CPU's output, in dB."""
     power = float(np.mean((found - wanted) ** 2)) / float(np.mean(wanted**2))
     return round(10 * float(np.log10(max(power, 1e-20))), 1)

@@ -21,6 +21,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -33,6 +34,7 @@ from engine.research.benchmark.recordings import find_recordings, others_of, tar
 from engine.research.tables import table
 from engine.voices.voice import Voice, load_voice
 
+Said = TypeVar("Said")  # of an output: an opinion, or its lost words
 _SHIFTS = ((0, 2), (3, 5), (6, 8), (9, 24))  # semitones
 _SHARES = {"share": "speaker_similarity", "second_share": "second"}
 _COLUMNS = (
@@ -121,9 +123,9 @@ def _intelligible(source: np.ndarray, copy: np.ndarray) -> float:
     return float(stoi(source[:length], copy[:length], EVALUATION_RATE, extended=True))
 
 
-def by_transposition(said: Sequence[tuple[Output, Opinion]]) -> dict[str, list[Opinion]]:
-    """Group opinions on conversions: all, then by the semitones of their transposition; copies apart."""
-    groups: dict[str, list[Opinion]] = defaultdict(list)
+def by_transposition(said: Sequence[tuple[Output, Said]]) -> dict[str, list[Said]]:
+    """Group what is said of conversions: all, then by the semitones of their transposition; copies apart."""
+    groups: dict[str, list[Said]] = defaultdict(list)
     for output, opinion in said:
         if output.voice == COPY:
             groups["copies"].append(opinion)

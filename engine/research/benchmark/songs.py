@@ -44,7 +44,7 @@ from engine.songs.separation import Separator, float_file
 from engine.songs.song import FolderStages, Song, SongFiles, Stem, make_song
 from engine.songs.two_pitches import find_two_pitches
 from engine.units import SAMPLE_RATE
-from engine.voices.card import list_voices
+from engine.voices.card import DEMO_VOICES, list_voices
 from engine.voices.voice import Voice, load_voice
 
 PARTS = ("level", "robustness", "cost")
@@ -110,7 +110,7 @@ def run(options: argparse.Namespace) -> Iterator[str]:
     yield str(describe_machine())
     if "level" in options.parts or "robustness" in options.parts:
         sources = find_recordings(options.sources)
-        voices = [load_voice(name) for name in options.voices or [card.id for card in list_voices()]]
+        voices = [load_voice(name) for name in options.voices or [card.id for card in list_voices(DEMO_VOICES)]]
     if "level" in options.parts:
         yield _listed(measure_level(sources, voices))
     if "robustness" in options.parts:

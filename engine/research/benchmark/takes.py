@@ -21,7 +21,7 @@ from engine.research.benchmark.machine import describe_machine
 from engine.research.benchmark.recordings import add_inputs, find_recordings, target_recordings
 from engine.research.command import log
 from engine.research.tables import score_text, table
-from engine.voices.card import list_voices
+from engine.voices.card import DEMO_VOICES, list_voices
 from engine.voices.voice import Voice, load_voice
 
 TAKES = 3
@@ -47,7 +47,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> Iterator[str]:
     """Yield the results as tables or JSON."""
-    names = options.voices or [card.id for card in list_voices()]
+    names = options.voices or [card.id for card in list_voices(DEMO_VOICES)]
     voices = [load_voice(name) for name in names]
     rows = measure_takes(find_recordings(options.sources), voices, options.targets, options.takes)
     yield results_as_json(rows) if options.json else results_as_text(rows)

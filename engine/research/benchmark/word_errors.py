@@ -3,81 +3,130 @@
     python -m engine.benchmark --parts quality --sources SOURCES --keep OUT
     python -m engine.benchmark word-errors --sources SOURCES/1688*.flac SOURCES/p225*.flac --outputs OUT
 
-OUT holds SOURCE_FILE_NAME--VOICE.wav, as `--keep` writes it. Needs the packages faster-whisper, jiwer and
-whisper-normalizer; the model is fetched once, or lies in a folder in CTranslate2's format (`--model`). Texts are
-normalised as Whisper's own figures are (Radford et al., Robust Speech Recognition via Large-Scale Weak Supervision,
-2022, appendix C): numerals, contractions and spellings. Give spoken sources alone: sung words are not understood even
-as they are.
+OUT holds SOURCE_FILE_NAME--VOICE.wav and the transpositions, as `--keep` writes them. Needs the packages
+faster-whisper, jiwer and whisper-normalizer; the model is fetched once, or lies in a folder in CTranslate2's format
+(`--model`). Texts are normalised as Whisper's own figures are (Radford et al., Robust Speech Recognition via
+Large-Scale Weak Supervision, 2022, appendix C): numerals, contractions and spellings. Give spoken sources alone: sung
+words are not understood even as they are.
+
+Whisper transcribes with time stamps, without which it sometimes ends at a pause and never reads the rest. Rows are each
+voice, then all conversions together and by how far they were transposed, with 95 % of a bootstrap over the sources.
+Outputs of which it reads fewer than half of the source's words are named, since what is lost there may be the judge's.
 """
 
 import argparse
 import importlib
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from engine.errors import EngineError
+from engine.research.benchmark.opinions import Output, by_transposition, outputs_in
+from engine.research.benchmark.quality import COPY
 from engine.research.tables import table
 
-SOURCE = "source"  # the "voice" of the sources themselves
-Texts = Mapping[tuple[str, str], str]  # of a recording in a voice, as the recogniser printed it
+_SHORT = 0.5  # of the source's words
+_RESAMPLED = 2_000  # times, for the spread over the sources
 
 
-@dataclass
+@dataclass(frozen=True)
 class WordErrors:
-    """Wrong words (substituted, missing and inserted ones) out of those of the sources."""
+    """Wrong words of an output (substituted, missing and inserted ones), the words of its source, and those read."""
 
-    wrong: int = 0
-    words: int = 0
+    wrong: int
+    words: int
+    read: int
 
     @property
-    def rate(self) -> float:
-        """The word error rate; 0 without words."""
-        return self.wrong / self.words if self.words else 0.0
+    def is_short(self) -> bool:
+        """Whether fewer than half of the source's words were read."""
+        return self.read < _SHORT * self.words
 
 
-def word_errors(texts: Texts, normalise: Callable[[str], str]) -> dict[str, WordErrors]:
-    """Count the wrong words of each voice, against the texts of the recordings' sources."""
+def word_errors(source: str, text: str) -> WordErrors:
+    """Count the wrong words of a text against that of its source, both normalised."""
     jiwer: Any = importlib.import_module("jiwer")
-    errors: dict[str, WordErrors] = {}
-    for (recording, voice), text in texts.items():
-        if voice == SOURCE:
-            continue
-        source = normalise(texts[recording, SOURCE])
-        found = jiwer.process_words(source, normalise(text) or "-")
-        counted = errors.setdefault(voice, WordErrors())
-        counted.wrong += found.substitutions + found.deletions + found.insertions
-        counted.words += len(source.split())
-    return errors
+    words = len(source.split())
+    if not words:
+        return WordErrors(len(text.split()), 0, len(text.split()))
+    found = jiwer.process_words(source, text or "-")
+    wrong = found.substitutions + found.deletions + found.insertions
+    return WordErrors(wrong, words, len(text.split()))
 
 
-def recognised(sources: list[Path], outputs: Path, recognise: Callable[[Path], str]) -> dict[tuple[str, str], str]:
-    """Return the texts of the sources and of their conversions in `outputs`. Raises EngineError if there are none."""
-    texts: dict[tuple[str, str], str] = {}
+def rate(errors: Sequence[WordErrors]) -> float:
+    """Return the word error rate over all words together; 0 without words."""
+    words = sum(one.words for one in errors)
+    return sum(one.wrong for one in errors) / words if words else 0.0
+
+
+def spread(said: Sequence[tuple[Output, WordErrors]]) -> tuple[float, float]:
+    """Return the bounds of 95 % of word error rates over sources drawn with replacement."""
+    of_source: dict[str, list[WordErrors]] = defaultdict(list)
+    for output, errors in said:
+        of_source[output.source].append(errors)
+    sums = np.array([[sum(one.wrong for one in of), sum(one.words for one in of)] for of in of_source.values()])
+    drawn = sums[np.random.default_rng(0).integers(0, len(sums), (_RESAMPLED, len(sums)))].sum(1)
+    low, high = np.quantile(drawn[:, 0] / np.maximum(drawn[:, 1], 1), (0.025, 0.975))
+    return float(low), float(high)
+
+
+def recognised(
+    sources: Sequence[Path], outputs: Path, recognise: Callable[[Path], str]
+) -> list[tuple[Output, WordErrors]]:
+    """Judge the conversions of the sources in `outputs`; `recognise` returns normalised texts.
+
+    Raises EngineError for a source without any.
+    """
+    made, judged = outputs_in(outputs), []
     for source in sources:
-        made = sorted(outputs.glob(f"{source.name}--*.wav"))
-        if not made:
+        own = [output for output in made if output.source == source.name]
+        if not own:
             raise EngineError(f"{outputs} holds no {source.name}--VOICE.wav: make it with --keep.")
-        texts[source.name, SOURCE] = recognise(source)
-        for path in made:
-            texts[source.name, path.stem.rpartition("--")[2]] = recognise(path)
-    return texts
+        text = recognise(source)
+        judged += [(output, word_errors(text, recognise(output.path))) for output in own]
+    return judged
+
+
+def tables(judged: Sequence[tuple[Output, WordErrors]]) -> str:
+    """Format the rates by voice and by transposition, and the names of short outputs."""
+    groups: dict[str, list[tuple[Output, WordErrors]]] = defaultdict(list)
+    for output, errors in judged:
+        if output.voice != COPY:
+            groups[output.voice].append((output, errors))
+    groups |= by_transposition([(output, (output, errors)) for output, errors in judged])
+    rows = [_row(name, group) for name, group in groups.items()]
+    shown = table(["", "words wrong", "95 %", "of words", "outputs", "short"], rows)
+    short = [f"{of.path.name}: {errors.read} of {errors.words} words" for of, errors in judged if errors.is_short]
+    return "\n".join([shown, *(["", "Short:", *short] if short else [])])
+
+
+def _row(name: str, group: Sequence[tuple[Output, WordErrors]]) -> list[str]:
+    errors = [one for _, one in group]
+    low, high = spread(group)
+    short = sum(one.is_short for one in errors)
+    words = sum(one.words for one in errors)
+    return [name, f"{rate(errors):.3f}", f"{low:.3f} to {high:.3f}", str(words), str(len(errors)), str(short)]
 
 
 def whisper(model: str) -> Callable[[Path], str]:
-    """Load Whisper, which then returns the text of a recording. Raises EngineError without faster-whisper."""
+    """Load Whisper, which then returns the normalised text of a recording. Raises EngineError without its packages."""
     try:
         loaded = importlib.import_module("faster_whisper").WhisperModel(model, device="cpu", compute_type="float32")
+        normalise = importlib.import_module("whisper_normalizer.english").EnglishTextNormalizer()
     except ImportError as cause:
-        raise EngineError("faster-whisper is missing: pip install faster-whisper") from cause
+        raise EngineError(f"A package is missing ({cause}): pip install faster-whisper whisper-normalizer") from cause
 
     def recognise(path: Path) -> str:
         segments, _ = loaded.transcribe(
-            str(path), beam_size=1, language="en", condition_on_previous_text=False, without_timestamps=True,
+            str(path), beam_size=1, language="en", condition_on_previous_text=False, without_timestamps=False,
             temperature=0.0,
         )  # fmt: skip
-        return " ".join(segment.text.strip() for segment in segments)
+        return str(normalise(" ".join(segment.text.strip() for segment in segments)))
 
     return recognise
 
@@ -90,7 +139,5 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> Iterator[str]:
-    """Yield a table of the word error rate of each voice."""
-    normalise = importlib.import_module("whisper_normalizer.english").EnglishTextNormalizer()
-    errors = word_errors(recognised(options.sources, options.outputs, whisper(options.model)), normalise)
-    yield table(["", "words wrong", "of words"], [[v, f"{e.rate:.3f}", str(e.words)] for v, e in errors.items()])
+    """Yield the tables."""
+    yield tables(recognised(options.sources, options.outputs, whisper(options.model)))

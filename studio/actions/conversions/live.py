@@ -22,6 +22,7 @@ from studio.actions.conversions.conversion import DEMO, usable_voice_folder
 from studio.actions.recordings import origin_of_file
 from studio.actions.submission import new_task
 from studio.errors import Invalid, TooMany, Unauthorised
+from studio.executors.core_shares import LIVE, CoreShares
 from studio.executors.live import Changes, LiveProcess
 from studio.executors.worker_ids import owner_of
 from studio.settings.service import LARGEST_LIVE_MESSAGE
@@ -166,10 +167,11 @@ class LiveSession:
 
 
 class LiveSessions:
-    """The tickets and sessions of this process."""
+    """The tickets and sessions of this process. cores: of which each session keeps its own, if they are shared."""
 
-    def __init__(self, studio: Studio) -> None:
-        self._studio = studio
+    def __init__(self, studio: Studio, cores: CoreShares | None = None) -> None:
+        self._studio, self._cores = studio, cores
+        self._places: dict[str, int] = {}  # in the file of shares, by account
         self._tickets: dict[str, Ticket] = {}
         self._running: dict[str, LiveSession] = {}  # by account
         self._waiting: set[str] = set()  # accounts whose socket has not said yet what it wants
@@ -224,16 +226,27 @@ class LiveSessions:
             self._refuse_another(account)
             self._opening.add(account.id)
         try:
+            if self._cores:
+                self._places[account.id] = self._cores.enter(LIVE)
             session = LiveSession(self._studio, self.ended, ticket, rate)
             self._running[account.id] = session
             return session
+        except BaseException:
+            self._give_cores_back(account)
+            raise
         finally:
             self._opening.discard(account.id)
 
     def ended(self, session: "LiveSession") -> None:
         """Forget a session."""
         if self._running.get(session.account.id) is session:
+            self._give_cores_back(session.account)
             del self._running[session.account.id]
+
+    def _give_cores_back(self, account: Account) -> None:
+        place = self._places.pop(account.id, None)
+        if self._cores and place is not None:
+            self._cores.leave(place)
 
     def _refuse_another(self, account: Account) -> None:
         if account.id in self._running or account.id in self._opening:
@@ -242,12 +255,12 @@ class LiveSessions:
             raise TooMany(_BUSY, _BUSY_RETRY_S, "live_busy")
 
     def voices(self, account: Account) -> list[dict[str, str | int | None]]:
-        """Return the voices that can convert, in the order of their cards: {id, name, low, high}.
+        """Return the voices that can convert, in the order of their cards: {id, name, low, high, untrained}.
 
         low, high: the ends of the range as MIDI notes; None where it is not known.
         """
         return [
-            {"id": model.id, "name": model.name, **_range(model)}
+            {"id": model.id, "name": model.name, **_range(model), "untrained": model.is_usable_untrained}
             for model in sorted(all_models(self._studio.database, account), key=lambda model: model.is_demo)
             if (model.voice_key is not None or model.is_demo or model.is_usable_untrained)
             and not model.is_earlier

@@ -1,6 +1,7 @@
 """Takes of a conversion as the page shows them, the best first, with names and stars."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from typing_extensions import TypedDict
 
@@ -80,6 +81,7 @@ class ResultView(TypedDict):
     faders: Mapping[str, float]
     notes: Sequence[str]
     warning: str | None
+    parts: Sequence[tuple[str, float]]
 
 
 def result_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> ResultView:
@@ -103,6 +105,7 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
     lanes                of a song: links by name, with its mix; empty for others
     offset_s             of a song: how much later than the backing its vocal begins
     faders, notes        of a song: its faders in dB by lane, and sentences for the user
+    parts                of a recording in several voices: their names, and by how many semitones each was moved
     """
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
     view = ConversionView(studio, task, base_url, now_s)
@@ -144,7 +147,17 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
         "faders": asked.song.faders if asked.song else {},
         "notes": list(rendered.notes or ()),
         "warning": rendered.warning,
+        "parts": _parts(studio, account, asked, rendered),
     }
+
+
+def _parts(studio: Studio, account: Account, asked: Conversion, rendered: Rendered) -> list[tuple[str, float]]:
+    found, ours = [], {part.voice for part in asked.song.parts} if asked.song else set()
+    for one in rendered.voices or ():
+        if one.model in ours:
+            with suppress(NotFound):
+                found.append((find_model(studio.database, account, one.model or "").name, float(one.transpose)))
+    return found if len(found) > 1 else []
 
 
 def fidelity(scores: Scores) -> float | None:
@@ -201,7 +214,7 @@ def _remaining_s(started_at: float, progress: float, now_s: float) -> float | No
 def _busy(studio: Studio) -> list[tuple[float, float]]:
     """Return start and progress of the running conversions if one must end before the next can start; else none."""
     running = running_now(studio.database, CONVERSION)
-    return running if studio.service.executor == "local" and len(running) >= studio.service.conversion_workers else []
+    return running if studio.service.executor == "local" and len(running) >= studio.service.conversions_at_once else []
 
 
 def _starts_in_s(studio: Studio, waiting: int, busy: list[tuple[float, float]], now_s: float) -> float | None:
@@ -215,7 +228,7 @@ def _starts_in_s(studio: Studio, waiting: int, busy: list[tuple[float, float]], 
     known_s = [one for one in left_s if one is not None]
     if len(known_s) < len(left_s) or (waiting and usual_s is None):
         return None
-    workers = studio.service.conversion_workers if studio.service.executor == "local" else 1
+    workers = studio.service.conversions_at_once if studio.service.executor == "local" else 1
     return min(known_s, default=0.0) + (usual_s or 0.0) * waiting / max(workers, 1)
 
 

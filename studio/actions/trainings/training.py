@@ -1,13 +1,12 @@
 """Trainings: started, shown, queued and forgotten."""
 
-from dataclasses import fields
 
 from sqlalchemy import Connection
 from typing_extensions import TypedDict
 
 from engine.datasets.dataset import TRAINING_FOLDER
 from engine.errors import EngineError, SettingsError
-from engine.settings import from_values
+from engine.settings import from_values, refuse_unknown
 from engine.texts import tr
 from engine.training.plan import TrainingPlan
 from studio.actions.submission import Work, queue_task
@@ -206,8 +205,7 @@ def allowed_plan(studio: Studio, epochs: int, settings: Settings | None = None) 
 
 def checked_plan(epochs: int, settings: Settings) -> Training:
     """Return a training that is asked for. Raises SettingsError for a setting that is unknown or out of range."""
-    if unknown := sorted(set(settings) - {one.name for one in fields(TrainingPlan)}):
-        raise SettingsError(tr("There is no setting '{unknown}'.", unknown=unknown[0]))
+    refuse_unknown(TrainingPlan, settings)
     from_values(TrainingPlan, {**settings, "epochs": epochs})
     return Training(epochs, {name: value for name, value in settings.items() if name != "epochs"})
 

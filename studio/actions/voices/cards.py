@@ -3,12 +3,12 @@
 import colorsys
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict
 
 from typing_extensions import TypedDict
 
 from engine.errors import EngineError
 from engine.texts import numeral, tr
+from engine.units import note_name
 from engine.voices.card import DEMO_VOICES, PREVIEW_FILE, TRAIN_AGAIN, load_card
 from engine.voices.card_rules import STUDIO
 from studio.actions.trainings.checkpoints import stored_card
@@ -20,6 +20,10 @@ from studio.store.studio import Studio
 
 LEAST_CONTRAST = 4.5  # of the initials on the colour, for WCAG 2.2 AA
 _SATURATION, _LIGHTEST = 0.55, 0.46
+_ESTIMATED = {
+    "spoken_pitch": tr("would speak about {note} (estimated)"),
+    "sung_pitch": tr("would sing about {note} (estimated)"),
+}
 _BARS = 5
 _SALT = 9632  # with which the demo voices look least alike
 _KINDS = {(True, True): tr("speaks and sings"), (True, False): tr("speaks"), (False, True): tr("sings")}
@@ -114,6 +118,9 @@ def uses_of(card: Mapping[str, object]) -> list[str]:
     """
     kind = _KINDS.get((bool(card.get("spoken_pitch")), bool(card.get("sung_pitch"))))
     uses = [kind] if kind else []
+    for name, pitch in _object(card.get("estimated")).items():
+        if isinstance(median := _object(pitch).get("median"), int | float):
+            uses.append(_ESTIMATED[name].format(note=note_name(round(median))))
     learned = _object(card.get("training"))
     if isinstance(minutes := learned.get("minutes"), int | float):
         uses.append(tr("{minutes} min of training", minutes=numeral(minutes, ".0f")) if minutes >= 1 else tr(
@@ -161,7 +168,7 @@ def voice_details(studio: Studio, account: Account, model_id: str, base_url: str
         "state": _state(model),
         "untrained": model.is_usable_untrained,
         "avatar": avatar_of(model.name),
-        "uses": [] if card is None else uses_of(asdict(card)),
+        "uses": [] if card is None else uses_of(card.values),
         "preview_url": preview_link(studio, model, base_url, now_s),
         "kind": model.card.get("kind") or STUDIO,
         "has_recordings": model.dataset_key is not None,
@@ -203,7 +210,7 @@ def _whole_card(studio: Studio, model: Model) -> Mapping[str, object]:
         card = stored_card(studio, model)
     except EngineError:  # it is being replaced
         return model.card
-    return model.card if card is None else asdict(card)
+    return model.card if card is None else card.values
 
 
 def _state(model: Model) -> str:

@@ -3,6 +3,7 @@
 import struct
 import zipfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, replace
 from itertools import chain, count
 from pathlib import Path
@@ -10,10 +11,11 @@ from pathlib import Path
 from sqlalchemy import Connection
 from typing_extensions import TypedDict
 
+from engine.errors import VoiceError
 from engine.files import named, shown_name
 from engine.spelling import composed
 from engine.texts import tr
-from engine.voices.card import CARD_FILE, VoiceCard, card_text, new_identifier
+from engine.voices.card import CARD_FILE, WEIGHTS_FILE, VoiceCard, card_text, load_card, new_identifier
 from engine.voices.card_rules import RVC
 from engine.voices.package import export_voice, import_voice, packaged_card
 from engine.voices.profile import profile_as_json, read_profile
@@ -22,7 +24,7 @@ from studio.actions.recordings import refuse_without_consent
 from studio.actions.trainings.checkpoints import replace_voice_files
 from studio.actions.uploads import link_or_copy, scratch_folder, seems_zip
 from studio.actions.voices.rvc_models import INDEX, MODELS, RvcFiles, is_rvc_model, refuse_unconfined, unpack_rvc
-from studio.errors import NotReadable, WrongState
+from studio.errors import NotReadable, StudioError, WrongState
 from studio.store.accounts import Account, account_prefix
 from studio.store.answers import Answer
 from studio.store.catalogue import (
@@ -83,6 +85,27 @@ def free_name(studio: Studio, account: Account, name: str) -> str:
     taken = {_same(one.name) for one in all_models(studio.database, account)}
     numbered = (f"{name} {number}" for number in count(2))
     return next(free for free in chain([name], numbered) if _same(free) not in taken)
+
+
+def imported_before(studio: Studio, account: Account, package: Path) -> str | None:
+    """Return the id of a voice that differs in nothing from that in a package: name, profile, consent and weights.
+
+    Raises what `package_card` raises.
+    """
+    card = package_card(package)
+    with zipfile.ZipFile(package) as opened:  # which the look at its card has checked
+        weights = opened.read(WEIGHTS_FILE) if WEIGHTS_FILE in opened.namelist() else b""
+    for one in voices_named(studio, account, card.name):
+        with suppress(StudioError, VoiceError, OSError):  # it is untrained, or was deleted meanwhile
+            folder = voice_folder(studio.storage, find_model(studio.database, account, one["id"]))
+            if _told(load_card(folder)) == _told(card) and (folder / WEIGHTS_FILE).read_bytes() == weights:
+                return one["id"]
+    return None
+
+
+def _told(card: VoiceCard) -> VoiceCard:
+    """Return a card without what an installation adds: the id, and the seal on the consent."""
+    return replace(card, id="x", consent_seal={})
 
 
 def _same(name: str) -> str:

@@ -1,6 +1,8 @@
 """Ranges: how what a recording asks for fits the ranges of the voices, and the transposition that suits each best."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +11,7 @@ from typing_extensions import TypedDict
 from engine.analysis.notes import SEMITONES
 from engine.analysis.pitch_statistics import PitchStatistics
 from engine.conversion.key_fit import best_key, fitting_key, share_outside
+from engine.conversion.pitch_shaping import OCTAVE
 from engine.errors import VoiceError
 from engine.units import note_number
 from engine.voices.card import CARD_FILE, DEMO_VOICES, VoiceCard, load_card, read_card
@@ -20,14 +23,20 @@ from studio.store.studio import Studio
 from studio.store.workspaces import untrained_prefix
 
 _LARGEST_CARD = 4 << 20  # bytes
+_FEW = 0.05  # of the voiced time: so much of it may be outside a range that suits
+_MOST_OTHERS = 2  # voices that are named instead of one that does not suit
 
 
 class VoiceEnds(TypedDict):
-    """The name of a voice, and its range in MIDI note numbers."""
+    """The name of a voice, and its range in MIDI note numbers where it sings or speaks as the recording does.
+
+    estimated: which of the two, where no recording of the voice does it and the range is an estimate.
+    """
 
     name: str
     low: int | None
     high: int | None
+    estimated: Literal["spoken", "sung"] | None
 
 
 class BestShift(TypedDict):
@@ -35,6 +44,13 @@ class BestShift(TypedDict):
 
     semitones: int
     outside: float
+
+
+class SuitedVoice(TypedDict):
+    """A voice that suits a recording better than the chosen one."""
+
+    id: str
+    name: str
 
 
 class FitView(TypedDict):
@@ -62,9 +78,15 @@ def fit_view(
     """
     model = find_model(studio.database, account, model_id)
     card = _read_card(studio, model)
-    voice_range = model.card.get("vocal_range") or (card.vocal_range if card is not None else {})
-    ends = [note_number(voice_range[end]) if voice_range.get(end) else None for end in ("min", "max")]
     summary = looked_at["summary"] if looked_at else None
+    is_sung = summary is not None and summary["style"] == "melodic"
+    voice_range = model.card.get("vocal_range") or (card.vocal_range if card is not None else {})
+    estimated: Literal["spoken", "sung"] | None = None
+    if card is not None and summary is not None:
+        fitted = replace(card, vocal_range=voice_range).range_where(is_sung)
+        estimated = None if fitted == voice_range else "sung" if is_sung else "spoken"
+        voice_range = fitted
+    ends = [note_number(voice_range[end]) if voice_range.get(end) else None for end in ("min", "max")]
     source, histogram = summary["pitch"] if summary else None, looked_at["pitch_histogram"] if looked_at else []
     if looked_at and stretch:
         found = stretch_view(studio, account, looked_at["id"], *stretch)
@@ -73,9 +95,9 @@ def fit_view(
     auto = None
     if source is not None and card is not None:
         heard = PitchStatistics(source["low"], source["median"], source["high"])
-        auto = fitting_key(heard, seconds, card, summary is not None and summary["style"] == "melodic")
+        auto = fitting_key(heard, seconds, card, is_sung)
     return {
-        "voice": {"name": model.name, "low": ends[0], "high": ends[1]},
+        "voice": {"name": model.name, "low": ends[0], "high": ends[1], "estimated": estimated},
         "histogram": histogram,
         "auto": auto,
         "best": _best(seconds, ends),
@@ -85,22 +107,61 @@ def fit_view(
 def suited_voice(
     studio: Studio, account: Account, model_ids: Sequence[str], looked_at: AnalysedRecording
 ) -> str | None:
-    """Return the voice that a recording (from `analysis_view`) suits best: with the fewest notes outside its range as
-    `auto` transposes it; of such one that sings or speaks as it does, with the smallest shift. None where nothing is
+    """Return the voice that a recording (from `analysis_view`) suits best, as `_suited` has it. None where nothing is
     known of either."""
-    suits = []
+    return next((model_id for model_id, _ in _suited(studio, account, model_ids, looked_at, None)), None)
+
+
+def better_suited(
+    studio: Studio,
+    account: Account,
+    model_id: str,
+    model_ids: Sequence[str],
+    looked_at: AnalysedRecording,
+    stretch: tuple[float, float] | None = None,
+) -> list[SuitedVoice]:
+    """Return voices to take instead of one that does not suit a recording in any key within an octave, the best
+    first; none if it suits, or if nothing is known of it."""
+    chosen = fit_view(studio, account, model_id, looked_at, stretch)
+    if chosen["best"] is None or _move(chosen) <= OCTAVE:
+        return []
+    order = [(one, fit["voice"]["name"]) for one, fit in _suited(studio, account, model_ids, looked_at, stretch)]
+    place = next((place for place, (one, _) in enumerate(order) if one == model_id), len(order))
+    return [{"id": one, "name": name} for one, name in order[:place][:_MOST_OTHERS]]
+
+
+def _suited(
+    studio: Studio,
+    account: Account,
+    model_ids: Sequence[str],
+    looked_at: AnalysedRecording,
+    stretch: tuple[float, float] | None,
+) -> list[tuple[str, FitView]]:
+    """Return the voices of which anything is known, the best suited first: that which the recording has to be moved
+    least for, with few notes outside its range; of such one that `auto` moves it least for, and one that sings or
+    speaks as it does."""
+    found = []
     summary = looked_at["summary"]
     is_sung = summary is not None and summary["style"] == "melodic"
-    for place, model_id in enumerate(model_ids):
-        fit = fit_view(studio, account, model_id, looked_at)
-        low, high, auto = fit["voice"]["low"], fit["voice"]["high"], fit["auto"]
+    for model_id in model_ids:
+        fit = fit_view(studio, account, model_id, looked_at, stretch)
+        (low, high), auto = (fit["voice"]["low"], fit["voice"]["high"]), fit["auto"]
         if low is None or high is None or auto is None:
             continue
-        outside = share_outside(_seconds(fit["histogram"]), low, high, auto)
+        outside = round(share_outside(_seconds(fit["histogram"]), low, high, auto), 2)
         card = _read_card(studio, find_model(studio.database, account, model_id))
         is_alike = card is not None and (card.sung_pitch if is_sung else card.spoken_pitch) is not None
-        suits.append((round(outside, 2), not is_alike, abs(auto), place))
-    return model_ids[min(suits)[-1]] if suits else None
+        found.append(((_move(fit), abs(auto), not is_alike, outside), (model_id, fit)))
+    return [one for _, one in sorted(found, key=lambda one: one[0])]
+
+
+def _move(fit: FitView) -> int:
+    """Return the fewest semitones, up or down, that leave few notes outside the range; more than an octave for none."""
+    (low, high), seconds = (fit["voice"]["low"], fit["voice"]["high"]), _seconds(fit["histogram"])
+    if low is None or high is None:
+        return OCTAVE + 1
+    fits = (by for by in range(OCTAVE + 1) if any(share_outside(seconds, low, high, one) <= _FEW for one in (by, -by)))
+    return next(fits, OCTAVE + 1)
 
 
 def _seconds(histogram: Sequence[NoteSeconds]) -> NDArray[np.float64]:

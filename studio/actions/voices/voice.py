@@ -9,10 +9,12 @@ from sqlalchemy import Connection
 from typing_extensions import TypedDict
 
 from engine.datasets.dataset import LARGEST_MODEL_FILE, MODEL_FILE
+from engine.errors import EngineError
 from engine.texts import numeral, tr
 from engine.voices.card import earlier_voice
 from engine.voices.profile import TAUGHT_BY
 from studio.actions.recordings import consent_origin
+from studio.actions.trainings.checkpoints import stored_card
 from studio.actions.trainings.history import EvaluationLine, HistoryLines, training_history
 from studio.actions.voices.rvc_models import missing_for
 from studio.errors import NotFound, WrongState
@@ -80,7 +82,10 @@ class TrainingSummary(TypedDict):
 
 
 class VoiceView(PublishedVoice):
-    """All that is known about a voice. untrained: whether it can convert only untrained."""
+    """All that is known about a voice. untrained: whether it can convert only untrained.
+
+    estimated: "spoken_pitch" or "sung_pitch" as MIDI numbers {low, median, high}, where no recording speaks, or sings.
+    """
 
     state: str
     untrained: bool
@@ -91,6 +96,7 @@ class VoiceView(PublishedVoice):
     consent: Mapping[str, str]
     consent_origin: str
     taught_by: TaughtBy | None
+    estimated: Mapping[str, Mapping[str, float]]
     training: TrainingSummary
     data_report: ReportedData | None
 
@@ -175,6 +181,7 @@ def model_view(studio: Studio, account: Account, model_id: str) -> VoiceView:
         "consent": model.card.get("consent") or {},
         "consent_origin": consent_origin(studio, model),
         "taught_by": taught_by(studio, model),
+        "estimated": _estimated(studio, model),
         "training": {
             "current_epoch": model.epoch,
             "epochs": active.asked_as(Training).epochs if active else model.epochs,
@@ -185,6 +192,16 @@ def model_view(studio: Studio, account: Account, model_id: str) -> VoiceView:
         },
         "data_report": model.data_report,
     }
+
+
+def _estimated(studio: Studio, model: Model) -> Mapping[str, Mapping[str, float]]:
+    if model.is_demo:
+        return model.card["estimated"]
+    try:
+        card = stored_card(studio, model)
+    except EngineError:  # it is being replaced
+        return {}
+    return {} if card is None else card.values["estimated"]
 
 
 # ---- delete

@@ -20,6 +20,7 @@ from pathlib import Path
 from structlog.typing import FilteringBoundLogger
 
 from engine.errors import SettingsError
+from engine.installed import add_extra
 from engine.texts import tr
 from studio.executors.process import OrderedProcess, environment_of, start_process
 from studio.executors.retries import LONGEST_BACKOFF_S, Backoff
@@ -135,7 +136,10 @@ def refuse_what_cannot_work(service: ServiceSettings, environment: Mapping[str, 
     """Raise SettingsError if tasks could not be placed on Ray, or could not run there."""
     address = service.ray_address
     if importlib.util.find_spec("ray") is None:
-        raise SettingsError(tr("executor=ray requires another package on every machine: pip install 'ray==2.60.*'."))
+        raise SettingsError(tr(
+            "executor=ray requires another package on every machine: {install}.",
+            install=add_extra("ray"),
+        ))
     host, _, port = address.rpartition(":")
     if address and not (host and "/" not in host and port.isdigit()):
         raise SettingsError(tr(

@@ -57,7 +57,7 @@ def carry_out(order: RayOrder) -> tuple[str, str]:
     with _obeying(stopping):
         try:
             refuse_other_version(order.version)
-            context = replace(_context(order.data, order.service), stopping=stopping)
+            context = replace(_context(order.data, order.service), stopping=stopping, threads=order.threads)
             load_what_is_needed(order.lane, order.threads)
             task = None
             if not stopping.asked:

@@ -168,6 +168,12 @@ class VoiceView(Voice):
     untrained: bool = Field(description="Whether it can convert only untrained, with `untrained=true`.")
     error: str | None
     demo: bool
+    estimated: dict[str, dict[str, float]] = Field(
+        default_factory=dict,
+        description="spoken_pitch or sung_pitch (MIDI numbers: low, median, high) where none of its recordings speaks, "
+        "or sings: an estimate from the other, by which `transpose: auto` goes.",
+        examples=[{"spoken_pitch": {"low": 51.06, "median": 55.76, "high": 62.06}}],
+    )
     training: TrainingView
     data_report: object = Field(description="The quality of its recordings and their problems.")
 

@@ -109,7 +109,7 @@ export class Company {
     };
     fader.addEventListener("input", () => set(fader.value));
     fader.addEventListener("dblclick", () => set(0));
-    fader.addEventListener("keydown", (event) => event.stopPropagation()); // arrows are its own
+    fader.addEventListener("keydown", (event) => event.key === " " || event.stopPropagation()); // arrows are its own
     const side = pan === undefined ? null : this.#panner(now, label);
     const toggle = (letter, what, whole) => {
       const made = make("button", { type: "button", class: what, "aria-label": whole, title: whole, "aria-pressed": now[what], onclick: () => {
@@ -137,7 +137,7 @@ export class Company {
     set(now.pan);
     slider.addEventListener("input", () => (set(slider.value), this.#balance()));
     slider.addEventListener("dblclick", () => (set(0), this.#balance()));
-    slider.addEventListener("keydown", (event) => event.stopPropagation()); // arrows are its own
+    slider.addEventListener("keydown", (event) => event.key === " " || event.stopPropagation()); // arrows are its own
     return slider;
   }
 

@@ -14,7 +14,6 @@ from studio.page.parts.values import Given, Values
 _ABOUT = tr("Noise reduction, EQ, de-esser, compressor and reverb. A change is heard on the take at once.")
 _NAMES = [one.name for one in fields(EffectSettings)]
 _MAIN = ("de_ess", "compressor_ratio", "reverb", "denoise")  # used most
-_NAMED = {"compressor_ratio": tr("Compressor")}
 
 
 class EffectControls:
@@ -26,12 +25,12 @@ class EffectControls:
         self.preset = gr.Radio(
             named, value=OFF, label=tr("Effects"), show_label=False, info=_ABOUT, elem_id="convert-effects"
         )
-        main = controls(EffectSettings, _MAIN, _NAMED)
+        main = controls(EffectSettings, _MAIN)
         with gr.Accordion(tr("Fine-tune"), open=False, elem_id="convert-effect-sliders"):
-            others = controls(EffectSettings, [name for name in _NAMES if name not in _MAIN], _NAMED)
+            others = controls(EffectSettings, [name for name in _NAMES if name not in _MAIN])
         self.sliders = {name: (main | others)[name] for name in _NAMES}
         self.in_download = gr.Checkbox(
-            True, label=tr("Include effects in downloads"), elem_id="convert-effects-download"
+            True, label=tr("Export with effects"), elem_id="convert-effects-download"
         )
         made = list(self.sliders.values())
         self._filled = self.preset.input(

@@ -1,9 +1,11 @@
 // <timbre-fit>: which notes of a recording are within a voice's range, live while the transpose slider moves, and the
 // key in which most are.
 //
-// data: {voice: {name, low, high}, histogram: [{midi, seconds}], auto, best, transpose, isAnalysed}. isAnalysed: whether there is a
-// recording; low, high: MIDI numbers or null; auto: the shift that auto would choose, or null; transpose: a number, or
-// null for auto; best: {semitones, outside} or null. The slider dispatches "timbre-transpose" {semitones} on the
+// data: {voice: {name, low, high, estimated}, histogram: [{midi, seconds}], auto, best, transpose, isAnalysed, others}. isAnalysed:
+// whether there is a recording; others: [{id, name}] that suit it where this voice does not; low, high: MIDI numbers or
+// null; estimated: "spoken" or "sung" where no recording of the voice is what the recording is, else null; auto: the shift
+// that auto would choose, or null; transpose: a number, or null for auto; best: {semitones, outside} or null. The slider
+// dispatches "timbre-transpose" {semitones} on the
 // document, null for auto. Tells `best` {semitones} when the best key is chosen.
 
 import { Listener, make, tell } from "./dom.js";
@@ -15,6 +17,7 @@ const HEIGHT = 64, KEYS = 14; // of the picture, in its own units
 const KEY = 8; // wide
 const BLACK = [1, 3, 6, 8, 10];
 const SHORTEST_S = 0.1; // of a note
+const ALMOST = 5; // per cent that do not fit, at most
 
 class Fit extends Listener {
   #data = null;
@@ -45,20 +48,20 @@ class Fit extends Listener {
     if (!this.#data) return this.replaceChildren();
     const { voice, histogram, auto } = this.#data;
     const shift = this.#semitones ?? auto ?? 0;
-    this.replaceChildren(this.#picture(shift), this.#sentence(shift, this.#semitones === null), ...this.#offer(shift));
+    this.replaceChildren(this.#picture(shift), this.#sentence(shift, this.#semitones === null), ...estimate(voice), ...this.#offer(shift));
     this.dataset.outside = String(outside(histogram, voice, shift).length);
   }
 
   /** Return a button for the best key, with what it gains over the present one; none where it gains nothing. */
   #offer(shift) {
-    const { voice, histogram, best } = this.#data;
+    const { voice, histogram, best, others } = this.#data;
     if (!best) return [];
     const [gained, now] = [best.outside, sum(outside(histogram, voice, shift)) / sum(histogram)].map((share) => Math.round(100 * share));
     if (gained >= now) return [];
-    if (Math.abs(best.semitones) > DRAWN_SHIFT) return [make("p", { class: "unsuited" }, tr("This voice does not suit the recording: its notes would have to move by more than an octave. Choose another voice."))];
-    const key = best.semitones === 0 ? tr("original key") : `${best.semitones > 0 ? "+" : "\u2212"}${Math.abs(best.semitones)}`;
+    if (others?.length) return [make("p", { class: "unsuited" }, tr("Too far from your range. Try another voice:"), ...others.map(({ id, name }) => [" ", make("button", { type: "button", class: "best", translate: "no", onclick: () => take(id) }, name)]).flat())];
+    const key = best.semitones === 0 ? tr("the same") : `${best.semitones > 0 ? "+" : "\u2212"}${Math.abs(best.semitones)}`;
     const act = () => tell(this, "best", { semitones: best.semitones });
-    return [make("button", { type: "button", class: "best", onclick: act }, make("b", {}, tr("Best key: {key}", { key })), ` ${gain(gained, now)}`)];
+    return [make("button", { type: "button", class: "best", onclick: act }, make("b", {}, tr("Best key {key}:", { key })), ` ${gain(gained)}`)];
   }
 
   #picture(shift) {
@@ -110,33 +113,43 @@ class Fit extends Listener {
     }
     if (!out.length) {
       said.className = "good";
-      const count = all.length;
-      said.append(tr("All {count} pitches are within {name}'s range.", { count, name: voice.name }));
+      said.append(tr("All your notes fit {name}.", { name: voice.name }));
       return said;
     }
-    const count = out.length, notes = all.length, share = Math.max(1, Math.round((100 * sum(out)) / sum(histogram)));
-    const low = noteName(voice.low), high = noteName(voice.high);
+    const told = { share: Math.max(1, Math.round((100 * sum(out)) / sum(histogram))), name: voice.name, low: noteName(voice.low), high: noteName(voice.high) };
     const isAbove = out.some((one) => one.midi + shift > voice.high), isBelow = out.some((one) => one.midi + shift < voice.low);
-    const sides = isAbove && isBelow ? tr("above {high} and below {low}", { high, low }) : isAbove ? tr("above {high}", { high }) : tr("below {low}", { low });
     said.className = "warn";
-    said.append(tr("{count} of {notes} pitches are outside {name}'s range ({sides}): {share} % of the singing.", { count, notes, name: voice.name, sides, share }));
+    said.append(isAbove && isBelow ? tr("{share} % of your notes are too high or too low for {name} (above {high}, below {low}).", told) : isAbove ? tr("{share} % of your notes are too high for {name} (above {high}).", told) : tr("{share} % of your notes are too low for {name} (below {low}).", told));
     return said;
   }
 }
 
-function gain(gained, now) {
-  return gained ? tr("{gained} % outside instead of {now} %", { gained, now }) : tr("all notes in range (now {now} % outside)", { now });
+/** Choose another voice, as if its card were pressed. */
+function take(id) {
+  /** @type {import("./voices.js").Voices} */ (document.querySelector("#convert-voices timbre-voices")).choose(id);
+}
+
+/** Return a sentence on a range that no recording of the voice shows; none where one does. */
+function estimate({ name, estimated }) {
+  if (!estimated) return [];
+  const said = estimated === "spoken" ? tr("Only singing of {name} was recorded: where {name} speaks is estimated.", { name }) : tr("Only speech of {name} was recorded: where {name} sings is estimated.", { name });
+  return [make("div", { class: "estimated" }, said)];
+}
+
+function gain(gained) {
+  if (!gained) return tr("all notes fit");
+  return gained <= ALMOST ? tr("almost all notes fit") : tr("only {gained} % do not fit", { gained });
 }
 
 function autoShift(shift) {
   const semitones = Math.abs(shift);
-  if (!shift) return tr("Auto: original key.");
+  if (!shift) return tr("Auto: same key.");
   return shift > 0 ? ntr("Auto: up {semitones} semitone.", "Auto: up {semitones} semitones.", { semitones }) : ntr("Auto: down {semitones} semitone.", "Auto: down {semitones} semitones.", { semitones });
 }
 
 function ownShift(shift) {
   const semitones = Math.abs(shift);
-  if (!shift) return tr("Original key.");
+  if (!shift) return tr("Same key.");
   return shift > 0 ? ntr("Up {semitones} semitone.", "Up {semitones} semitones.", { semitones }) : ntr("Down {semitones} semitone.", "Down {semitones} semitones.", { semitones });
 }
 

@@ -7,7 +7,7 @@ from typing_extensions import TypedDict
 
 from engine.conversion.settings import ConversionSettings
 from engine.texts import tr
-from studio.actions.voices.ranges import fit_view
+from studio.actions.voices.ranges import better_suited, fit_view
 from studio.page.convert.layout import Layout
 from studio.page.convert.recording import IN_TURN, Recording
 from studio.page.convert.state import Analysed, Chosen
@@ -94,5 +94,7 @@ class Fit:
         stretch = self.recording.stretch_of(chosen) if analysed and chosen and chosen["id"] == analysed["id"] else None
         found = visit.do(fit_view, model, analysed, stretch)
         is_auto, semitones = given[self.auto], given[self.transpose]
-        data = {**found} | {"transpose": None if is_auto else semitones, "isAnalysed": analysed is not None}
+        others = visit.do(better_suited, model, self.voice.trained(visit), analysed, stretch) if analysed else []
+        asked = {"transpose": None if is_auto else semitones, "isAnalysed": analysed is not None, "others": others}
+        data = {**found} | asked
         return {self.picture: shown(data), self.found: found["auto"] or 0}

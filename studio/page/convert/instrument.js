@@ -13,6 +13,9 @@
 //              of its takes where it was
 //   comp:      the takes and phrases to choose among, as of <timbre-comp>
 //   parts:     which voices sing which parts of the recording, as regions.js writes it
+//   away:      true: the recording was put away, or another one is read; its picture stays, pale, until the next one is
+//              there; null: there is none that a browser could have kept the picture of
+//   song:      the id of the recording that is there, once nothing of an earlier song is beside it; kept as data-song
 //   welcome:   takes of a sample, as above, its roll, and of each lane a waveform {step_s, high}: shown until there is a recording
 //   editor:    data of <timbre-pitch-editor>, and `heard`; while there is any, that is the mode
 // Tells what <timbre-player> and <timbre-pitch-editor> tell, `trimmed` {start_s, stop_s} (both null for the whole), `edit`
@@ -23,7 +26,7 @@
 
 import { BACKING, BackingOffset } from "./backing-offset.js";
 import { Company, VOCAL } from "./company.js";
-import { make, tell } from "./dom.js";
+import { isTyped, make, tell } from "./dom.js";
 import { menu } from "./menu.js";
 import { PartVoices } from "./part-voices.js";
 import { PhraseLanes } from "./phrase-lanes.js";
@@ -34,6 +37,7 @@ import { tr } from "./texts.js";
 import { Trim } from "./trim.js";
 
 const ID = "instrument";
+const PICTURE = "timbre-picture"; // where the browser keeps it
 const GUTTER = 168, NARROW_GUTTER = 48; // left of the lanes, for their names
 const STRIP = 44; // height of a lane
 const LAYERS = { waveform: [tr("Waveform"), tr("Show the waveform")], spectrogram: [tr("Spectrogram"), tr("Show the spectrogram")], pitch: [tr("Pitch"), tr("Show the pitch")] };
@@ -45,7 +49,7 @@ class Instrument extends Player {
   #parts = {};
   #before = 0; // the lane chosen before
   #last = 0;
-  #layers = new Set(["waveform", "pitch"]);
+  #layers = new Set(["pitch"]); // the lanes have the waveform
   #waveforms = new Map(); // by url
   #roll = make("timbre-roll", {});
   #editor = make("timbre-pitch-editor", {});
@@ -71,7 +75,13 @@ class Instrument extends Player {
 
   connectedCallback() {
     super.connectedCallback();
-    for (const part of document.querySelectorAll("timbre-part")) part.bring();
+    const parts = document.querySelectorAll("timbre-part"), kept = localStorage.getItem(PICTURE);
+    if (kept && !this.data) {
+      Object.assign(this.#parts, JSON.parse(kept));
+      this.#compose();
+      this.toggleAttribute("data-away", true);
+    }
+    for (const part of parts) part.bring();
   }
 
   /** The page has none for it, and says so whenever that is: its parts may have been here before. */
@@ -84,6 +94,10 @@ class Instrument extends Player {
   /** Take a part: {of, data}. */
   take({ of, data }) {
     const before = this.#parts;
+    if (of === "song") return data && (this.dataset.song = data);
+    if (of === "away" && data) return this.toggleAttribute("data-away", true);
+    if (of === "away") return this.hasAttribute("data-away") && this.#forget();
+    if (of === "recording") this.toggleAttribute("data-away", false);
     if (of === "parts") return (this.#voices.written = data);
     if (of === "comp") return (this.#comp.data = data);
     this.#parts = { ...before, [of]: data };
@@ -137,7 +151,7 @@ class Instrument extends Player {
   #compose(chosen = null) {
     const { recording, editor } = this.#parts, takes = this.#takes(), offset = this.#backing;
     offset.found = takes?.offset_s ?? null;
-    const first = recording ? { label: recording.label, url: recording.url } : takes && { label: tr("Recording"), url: takes.before, waveform: takes.waveform };
+    const first = recording ? { label: recording.label, url: recording.url } : takes && { label: tr("Original"), url: takes.before, waveform: takes.waveform };
     const start = recording ? (takes?.start_s ?? 0) : 0, begins = (takes?.tracks ?? []).map((track) => start - (track.first_s ?? 0));
     const isMixed = Boolean(takes?.company?.length), beside = isMixed ? takes.company : (this.#parts.company ?? []);
     const home = isMixed ? begins[0] : 0, of = (lane) => (lane.name === BACKING ? home - (isMixed ? offset.shift : offset.now) : home);
@@ -157,6 +171,24 @@ class Instrument extends Player {
     this.toggleAttribute("data-takes", Boolean(takes) && !this.#isWelcome);
     super.data = tracks.length ? { id, tracks, chosen: chosen ?? Math.min(this.chosen, tracks.length - 1) } : null;
     if (chosen !== null) this.choose(chosen, false);
+    this.#remember();
+  }
+
+  #forget() {
+    Object.assign(this.#parts, { recording: null, takes: null });
+    this.toggleAttribute("data-away", false);
+    this.#compose();
+  }
+
+  /** Keep what is seen in this browser, so that a reload shows it at once, and not an empty place until the page has found it. */
+  #remember() {
+    const { recording, takes } = this.#parts;
+    if (!recording && !takes) return localStorage.removeItem(PICTURE);
+    try {
+      localStorage.setItem(PICTURE, JSON.stringify({ recording, takes }));
+    } catch {
+      localStorage.removeItem(PICTURE); // there is no room for it
+    }
   }
 
   get duration() {
@@ -188,9 +220,8 @@ class Instrument extends Player {
   // ---- keys
 
   #shortcut = (event) => {
-    const isFree = event.target === document.body || this.contains(event.target);
-    if (!isFree || !this.data || !this.checkVisibility() || event.target.matches("input, select")) return;
-    if (event.target === document.body && /^( |[0-9]|l|L)$/.test(event.key)) this.key(event);
+    if (!this.data || !this.checkVisibility() || isTyped(event.key, event.target)) return;
+    if (!this.contains(event.target) && /^( |[0-9]|l|L)$/.test(event.key)) this.key(event);
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
     const act = { b: () => this.#swap(), e: () => this.#edit(), c: this.#comp.isOn && (() => this.#comp.pick(this.chosen, this.#roll.seconds)) }[event.key.toLowerCase()];
     if (!act) return;
@@ -344,6 +375,8 @@ class Instrument extends Player {
   }
 
   started(sound, offset, goesOn) {
+    const { voice } = this.data.tracks[this.chosen];
+    if (voice) document.dispatchEvent(new CustomEvent("timbre-heard", { detail: { voice } }));
     if (!goesOn && !this.#isEditing()) this.#company.start(sound, offset);
   }
 

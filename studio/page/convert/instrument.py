@@ -25,7 +25,10 @@ def part() -> gr.HTML:
     return element("part", elem_classes="carrier")
 
 
-Shown = Literal["recording", "takes", "pitch", "editor", "welcome", "company", "harmonies", "offset", "comp", "parts"]
+Shown = Literal[
+    "recording", "takes", "pitch", "editor", "welcome", "company", "harmonies", "offset", "comp", "parts", "song",
+    "away",
+]  # fmt: skip
 
 
 def brought(of: Shown, data: object) -> str:

@@ -49,8 +49,8 @@ export class PitchTools {
     this.#build(tools);
     const undo = button("↶", tr("Undo (Ctrl+Z)"), () => editor.undo(), tr("Undo"));
     const redo = button("↷", tr("Redo (Ctrl+Shift+Z)"), () => editor.redo(), tr("Redo"));
-    const away = button(tr("Discard edits"), tr("Revert to the take as converted"), () => editor.removeAll());
-    const render = make("button", { type: "button", class: "pitch-render", onclick: () => editor.render() }, tr("Render edits"));
+    const away = button(tr("Revert"), tr("Discard the edits: the take as converted"), () => editor.removeAll());
+    const render = make("button", { type: "button", class: "pitch-render", onclick: () => editor.render() }, tr("Apply"));
     const extent = make("span", { class: "pitch-extent" });
     const next = button("", tr("Go to the next place whose pitch is probably an octave off"), () => editor.nextPlace());
     const correct = button(tr("Correct octave"), tr("Move this place to the other octave, or click its mark"), () => editor.correct());
@@ -59,7 +59,7 @@ export class PitchTools {
     this.#parts = { from, to, none, where, undo, redo, away, render, extent, kinds, octaves, next, correct };
     const steps = group(tr("Edits"), undo, redo, away, render);
     steps.classList.add("pitch-steps");
-    const rows = [[kinds, steps], [...Object.values(this.#options).map(({ place }) => place), extent], [stretch, octaves, where]];
+    const rows = [[kinds, steps], [...Object.values(this.#options).map(({ place }) => place), extent, stretch, octaves, where]];
     this.element = make("div", { class: "pitch-tools" }, rows.map((row) => make("div", { class: "pitch-row" }, row)));
     this.choose(this.chosen, false);
   }
@@ -91,7 +91,7 @@ export class PitchTools {
     redo.disabled = !state.canRedo;
     away.disabled = !state.hasEdits;
     render.disabled = state.isRendered || state.isBusy;
-    render.textContent = state.isBusy ? tr("Rendering…") : tr("Render edits");
+    render.textContent = state.isBusy ? tr("Rendering…") : tr("Apply");
     extent.textContent = state.isRendered ? "" : state.seconds > 0 ? tr("{seconds} s to re-render.", { seconds: fixed(state.seconds, 1) }) : tr("The take will be restored as converted.");
     for (const { place } of Object.values(this.#options)) {
       for (const one of place.querySelectorAll("button, .pitch-by")) one.disabled = !state.selection;

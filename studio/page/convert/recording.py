@@ -66,7 +66,7 @@ class Recording:
                     tr("Open in Explore"), size="sm", scale=0, min_width=100, elem_id="convert-explore"
                 )
                 self.change = gr.Button(
-                    tr("Change recording"), size="sm", scale=0, min_width=100, elem_id="convert-change"
+                    tr("Replace vocal"), size="sm", scale=0, min_width=100, elem_id="convert-change"
                 )
             with gr.Row(visible=False, elem_classes="progress-line") as self.analysing:
                 self.progress = gr.HTML(elem_id="convert-listening")
@@ -109,7 +109,7 @@ class Recording:
     def restore(self, visit: Visit, kept: Chosen | None) -> Values:
         """Return updates that take what this browser had when it left, if it is still there."""
         if not kept or analyses.find(visit, kept["id"]) is None:
-            return {}
+            return {self.part: brought("away", None)}
         return {self.chosen: {**kept, "settled": True}, **self.watching.begin()}
 
     def stretch_of(self, chosen: Chosen) -> tuple[float, float] | None:
@@ -139,7 +139,7 @@ class Recording:
                 self.drop: gr.Audio(value=None, visible=False),
                 self.taken: gr.Row(visible=False),
                 self.offered: gr.Row(visible=False),
-                self.part: brought("recording", None),
+                self.part: brought("away", True),
             }
         if view["state"] != "completed":
             why = view["error"] or tr("The analysis was cancelled.")
@@ -186,7 +186,7 @@ class Recording:
         return {
             self.chosen: None, self.kept: None, self.analysed: None, **self.watching.end(),
             self.drop: gr.Audio(visible=True), self.offered: gr.Row(visible=True), self.taken: gr.Row(visible=False),
-            self.part: brought("recording", None),
+            self.part: brought("away", True),
             self.analysing: gr.Row(visible=False),
         }  # fmt: skip
 
@@ -208,7 +208,7 @@ def _lane(view: AnalysisView, chosen: Chosen) -> dict[str, object]:
     trimmed = chosen.get("start_s") is not None
     return {
         "id": view["id"],
-        "label": tr("Recording"),
+        "label": tr("Original"),
         "url": view["audio_url"],
         "duration_s": view["duration_s"],
         "roll": view["roll"],
@@ -227,6 +227,6 @@ def _facts(view: AnalysisView) -> str:
     else:
         facts.append(tr("silence") if loudness is None else tr("no pitch found"))
     if loudness is not None:
-        facts.append(tr("{loudness} LUFS", loudness=signed(loudness, 0)))
+        facts.append(tr("{loudness} LUFS", loudness=signed(loudness)))
     name, *rest = facts
     return f'<p><b translate="no">{markup(name)}</b><span> · </span>{markup(joined(" · ", rest))}</p>'

@@ -52,7 +52,7 @@ export function drawRegion(context, plot, box, { start, end, voice }, colours) {
   context.beginPath();
   context.rect(left, box.y, right - left, box.height);
   context.clip();
-  outlined(context, name ?? (voice === KEEP ? tr("Original voice") : voice ?? ""), left + 6, box.y + 4, colour, colours);
+  outlined(context, name ?? (voice === KEEP ? tr("Original voice") : voice ?? ""), left + 6, box.y + 4, colours.ink, colours);
   context.restore();
 }
 
@@ -61,6 +61,8 @@ export function voiceMenu(chosen, avatar) {
   const offer = (voice, label, face = null) => make("button", { type: "button", role: "menuitem", title: label, onclick: () => chosen(voice) }, face, make("span", { translate: face ? "no" : null }, label));
   const made = make("div", { class: "voice-menu", role: "menu", "aria-label": tr("Voice of this part") },
     voices().map(({ id, name, avatar: data }) => offer(id, name, avatar(data, "face"))), offer(KEEP, tr("Original voice")), offer(CHOSEN, tr("The chosen voice")));
+  const pressed = ({ target }) => made.contains(target) || (document.removeEventListener("pointerdown", pressed), made.isConnected && chosen(null));
+  document.addEventListener("pointerdown", pressed);
   made.addEventListener("keydown", (event) => {
     const items = [...made.children], step = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
     event.stopPropagation();

@@ -15,7 +15,7 @@ from studio.actions.tasks import cancel_task
 from studio.errors import NotFound, WrongState
 from studio.page.convert.layout import Layout
 from studio.page.convert.recording import IN_TURN, Recording
-from studio.page.convert.scores import progress_line
+from studio.page.convert.scores import octaves_text, progress_line
 from studio.page.convert.state import Chosen, Now, Source
 from studio.page.convert.takes import Takes, result_name, view_of
 from studio.page.parts import analyses
@@ -61,7 +61,7 @@ class Result:
         takes, shown, chosen = self.takes, [self.now, self.kept], self.recording.chosen
         outputs = [*self.watched, self.ended, *takes.outputs]
         self.watching.wire(page, self.watch, [*shown, chosen], outputs)
-        page.on(chosen.change, self.make_way, [self.now, chosen], [self.now, *takes.outputs], **IN_TURN)
+        page.on(chosen.change, self.make_way, [*shown, chosen], [self.now, self.ended, *takes.outputs], **IN_TURN)
         page.on_seen(tab, self.look_again, shown, outputs)
         page.on(self.cancel.click, self.stop, [*shown, chosen], outputs)
         edited = [takes.edited, *shown, chosen]
@@ -123,7 +123,7 @@ class Result:
         if not _is_of(now, chosen):
             done: Values = {} if now.get("restored") else {self.ended: _elsewhere(now["label"])}
             return over | done | self.takes.offer(kept)
-        said = joined(" ", filter(None, [view["warning"], *view["notes"]]))
+        said = joined(" ", filter(None, [view["warning"], octaves_text(view), *view["notes"]]))
         told = (warn if view["warning"] else inform)(said) if said else silent()
         return over | {self.ended: told} | self.takes.show(visit, view, now, kept)
 
@@ -137,11 +137,11 @@ class Result:
             return self._gone(now, kept)
         return {self.ended: inform(view["note"])} | self.takes.hide() if view["note"] else None
 
-    def make_way(self, visit: Visit, now: Now | None, chosen: Chosen | None) -> Updates:
-        """Hide what was made of another recording, and of one that was put away."""
+    def make_way(self, visit: Visit, now: Now | None, kept: Sequence[Now], chosen: Chosen | None) -> Updates:
+        """Hide what was made of another recording, and of one that was put away, and what was said of it."""
         if now is None or (chosen and _is_of(now, chosen)):
             return None
-        return self.takes.make_way() | {self.now: {**now, "away": True}}
+        return self.takes.make_way(kept) | {self.now: {**now, "away": True}, self.ended: silent()}
 
     def stop(self, visit: Visit, now: Now | None, kept: Sequence[Now], chosen: Chosen | None) -> Updates:
         if now:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from engine.conversion.settings import KEYS
 from engine.texts import Numeral, joined, ntr, numeral, tr
+from engine.voices.card import UNTRAINED
 from studio.actions.conversions.takes import ResultView, ShownTake
 from studio.page.parts.figures import signed
 from studio.page.parts.markup import markup
@@ -43,11 +44,23 @@ def heading(view: ResultView) -> str:
     """Return the title of a conversion and how it was made, as HTML."""
     facts = [shift_text(view["transpose"])]
     if view["untrained"]:
-        facts.append(tr("untrained voice"))
+        facts.append(UNTRAINED)
     if view["edited"]:
         facts.append(tr("edited"))
-    title = _TITLES[view["style"] or "melodic"].format(file_name=view["file_name"], voice=view["voice"])
+    voices = joined(tr(", "), [name for name, _ in view["parts"]] or [str(view["voice"])])
+    title = _TITLES[view["style"] or "melodic"].format(file_name=view["file_name"], voice=voices)
     return f"<h2>{markup(title)}</h2><p>{markup(joined(tr(', '), facts))}</p>"
+
+
+def octaves_text(view: ResultView) -> str | None:
+    """Return that the voices of a song sing in different octaves, and what to do about it; None where they do not."""
+    if len({semitones for _, semitones in view["parts"]}) < 2:
+        return None
+    keys = [joined(": ", (name, shift_text(semitones))) for name, semitones in view["parts"]]
+    return tr(
+        "The voices sing in different octaves ({keys}). For the same one, switch Auto transpose off and convert again.",
+        keys=joined(tr(", "), keys),
+    )
 
 
 def scores_table(takes: Sequence[ShownTake]) -> str:
@@ -107,7 +120,7 @@ def brief_shift(semitones: float | None) -> str:
 def shift_text(semitones: float | None) -> str:
     """Return a shift in words."""
     if not semitones:
-        return tr("Original key")
+        return tr("Same key")
     count = numeral(abs(semitones), "g")
     return ntr("Up {count} semitone", "Up {count} semitones", count=count) if semitones > 0 else ntr(
         "Down {count} semitone",

@@ -34,11 +34,6 @@ _OF_PRESETS = [
 ]
 _BESIDE = ("transpose", "takes", "harmony", "harmony_key")  # which have places of their own
 _CHARACTER = ("likeness", "texture", "consonant_protection", "formant_shift_semitones")  # used most
-_NAMED = {
-    "texture": tr("Own breath"),
-    "consonant_protection": tr("Consonants"),
-    "formant_shift_semitones": tr("Formants"),
-}
 _ADVANCED = [one.name for one in fields(ConversionSettings) if one.name not in _BESIDE]
 
 
@@ -59,7 +54,7 @@ class Settings:
             self.effects = EffectControls()
         with layout.character:
             gr.HTML("<h2>" + tr("Character") + "</h2>")
-            self.advanced = controls(ConversionSettings, _CHARACTER, _NAMED)
+            self.advanced = controls(ConversionSettings, _CHARACTER)
         with layout.more:
             self.advanced |= controls(ConversionSettings, [one for one in _ADVANCED if one not in _CHARACTER])
             self.reset = gr.Button(tr("Reset to the style's defaults"), size="sm")

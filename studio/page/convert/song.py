@@ -30,11 +30,11 @@ from studio.page.parts.values import Given, Values
 from studio.page.parts.watched_task import WatchedTask
 
 _POLL_S = 0.5
-NAMES = {"backing": tr("Backing"), "stem": tr("Second singer")}  # of what is heard beside a vocal
+NAMES = {"backing": tr("Backing"), "stem": tr("Second vocal")}  # of what is heard beside a vocal
 _CHOSEN = "chosen"  # instead of a voice: the chosen one, as regions.js writes it
-_WITHOUT_BACKING = tr("Add a backing track, or tick “This is a full mix”.")
+_WITHOUT_BACKING = tr("Add a backing track, or tick “Full mix? Extract the vocal”.")
 _SAID = {
-    "backing": tr("A song: the new vocal goes back into the mix at the same level and position, in one take."),
+    "backing": tr("A song: converted with its backing, in one take."),
     "separate": tr("A full mix: its vocal is extracted, converted and mixed again, in one take."),
     "parts": tr("Several voices: each sings its part, in one take."),
 }
@@ -42,7 +42,7 @@ _SAID = {
 
 def lane_label(name: str) -> str:
     """Return what a lane beside the vocal is called: those after the second singer's by their numbers."""
-    return NAMES.get(name) or tr("Singer {number}", number=name.removeprefix("stem"))
+    return NAMES.get(name) or tr("Vocal {number}", number=name.removeprefix("stem"))
 
 
 class Song:
@@ -52,6 +52,7 @@ class Song:
         self.page, self.layout = page, layout
         self.files = remembered("convert-company", {})
         self.kept = remembered("convert-song-answers")  # what is typed, as the browser remembers it
+        self.now = gr.State({})  # the same as they are by now: what the browser sends may be older
         self.owner = gr.State(None)  # id of the recording that they are for
         self.watching = WatchedTask(_POLL_S)
         with layout.add:
@@ -61,9 +62,10 @@ class Song:
             self.problem = notice("song-problem")
             self.part, self.drawn = part(), part()  # drawn: which voices sing which parts
             self.placed = part()  # the offset
+            self.begun = part()  # says that what is added from now on is for the recording that is there
         with layout.song:
             self.separate = gr.Checkbox(
-                label=tr("This is a full mix: extract the vocal"),
+                label=tr("Full mix? Extract the vocal"),
                 info=tr("The backing is what is left of the song."),
                 elem_id="song-separate",
             )
@@ -75,7 +77,7 @@ class Song:
                 elem_id="song-parts",
             )  # fmt: skip
             self.stem_voice = gr.Textbox(
-                label=tr("Voice of the second singer"), value=KEEP, max_length=4000,
+                label=tr("Voice of the second vocal"), value=KEEP, max_length=4000,
                 info=tr("An id of Voices; keep leaves it as it is."), elem_id="song-stem-voice",
             )  # fmt: skip
             self.offset = gr.Textbox(
@@ -85,21 +87,23 @@ class Song:
         self._wire(recording)
 
     def _wire(self, recording: Recording) -> None:
-        page, watched = self.page, [self.files, self.watching.timer]
+        page, watched = self.page, [self.files, self.now, self.watching.timer]
         for name, button in self.buttons.items():
             page.on(
-                button.upload, partial(self.put_in, name), [button, self.files], watched, notice=self.problem,
+                button.upload, partial(self.put_in, name), [button, self.now], watched, notice=self.problem,
                 concurrency_id="song", concurrency_limit=1,
             )  # fmt: skip
         self.watching.wire(page, self.look, [self.files], [self.watching.timer, self.part], notice=self.problem)
-        page.on_data(recording.instrument.removed, self.remove, [self.files], watched)
+        # an answer of the watch to how it was before may come last
+        page.on(self.files.change, self.look, [self.files], [self.watching.timer, self.part], notice=self.problem)
+        page.on_data(recording.instrument.removed, self.remove, [self.now], watched)
         voiced = [self.parts, self.drawn, self.says, self.kept]
         page.on_data(recording.instrument.voiced, self.draw, [self.files, self.separate, *self.typed], voiced)
         page.on(self.parts.input, lambda visit, text: {self.drawn: brought("parts", text)}, [self.parts], [self.drawn])
         page.on_data(recording.instrument.moved, self.move, [self.parts, self.stem_voice], [self.offset, self.kept])
         page.on(self.offset.change, self.place, [self.offset], [self.placed])
         chosen = recording.chosen
-        page.on(chosen.change, self.begin, [chosen, self.owner], [self.owner, *self.emptied])
+        page.on(chosen.change, self.begin, [chosen, self.owner], [self.owner, self.begun, *self.emptied])
         events = [self.files.change, self.separate.change, self.parts.change]
         page.on(partial(gr.on, events), self.tell, [self.files, self.separate, self.parts], [self.says])
         gr.on(
@@ -124,16 +128,16 @@ class Song:
     @property
     def outputs(self) -> list[Any]:
         """What changes when a song is taken up again."""
-        return [self.watching.timer, self.drawn, self.says, *self.typed]
+        return [self.watching.timer, self.now, self.drawn, self.says, *self.typed]
 
     @property
     def emptied(self) -> list[Any]:
         """What changes when a song is left."""
-        return [self.files, self.watching.timer, self.separate, self.kept, self.drawn, self.says, *self.typed]
+        return [self.files, self.now, self.watching.timer, self.separate, self.kept, self.drawn, self.says, *self.typed]
 
     def restore(self, files: Mapping[str, str] | None, typed: Sequence[str] | None) -> Values:
         """Return updates that show what was here when this browser left."""
-        before: Values = self.watching.begin(bool(files))
+        before: Values = {self.now: dict(files or {}), **self.watching.begin(bool(files))}
         if typed and len(typed) == len(self.typed):
             before |= dict(zip(self.typed, typed, strict=True)) | {self.drawn: brought("parts", typed[0])}
         return before | self._said(files, False, typed[0] if typed else "")
@@ -143,26 +147,28 @@ class Song:
         if path is None:
             return None
         analyses.cancel(visit, (files or {}).get(name))
-        return {
-            self.files: {**(files or {}), name: analyses.start(visit, path)},
-            **self.watching.begin(),
-        }
+        return self._beside({**(files or {}), name: analyses.start(visit, path)})
 
     def remove(self, visit: Visit, asked: Mapping[str, Any], files: Mapping[str, str] | None) -> Updates:
         """Take a file out of the song again."""
-        left = {name: one for name, one in (files or {}).items() if name != asked["name"]}
-        return {self.files: left, **self.watching.begin()}
+        return self._beside({name: one for name, one in (files or {}).items() if name != asked["name"]})
+
+    def _beside(self, files: Mapping[str, str]) -> Values:
+        """Return updates that have these files beside the vocal, and look at them."""
+        return {self.files: files, self.now: files, **self.watching.begin()}
 
     def begin(self, visit: Visit, chosen: Chosen | None, owner: str | None) -> Updates:
         """Leave a song with the recording it is of; what is there before any recording is for the first one."""
         now = chosen["id"] if chosen else owner
+        begun: Values = {self.owner: now, self.begun: brought("song", chosen and now)}
         if owner is None or now == owner:
-            return {self.owner: now}
+            return begun
         typed = ("", KEEP, "")
-        return {
-            self.owner: now, self.files: {}, self.separate: False, **self.watching.begin(), self.kept: typed,
+        left: Values = {
+            **self._beside({}), self.separate: False, self.kept: typed,
             self.drawn: brought("parts", ""), **dict(zip(self.typed, typed, strict=True)), **self._said({}, False, ""),
         }  # fmt: skip
+        return begun | left
 
     def draw(
         self, visit: Visit, told: Mapping[str, str], files: Mapping[str, str] | None, separate: bool, *typed: str | None

@@ -81,7 +81,8 @@ class ConvertTab:
                 choice.select,
                 self.turn_to(str(choice.id), layout),
                 shift,
-                [*self.buttons.values(), layout.scores, *shift],
+                [*self.buttons.values(), layout.scores, *shift, self.result.ended],
+                notice=self.problem,
             )
 
     def _wire(self, page: Page) -> None:
@@ -102,7 +103,7 @@ class ConvertTab:
         self._wish = wish = page.wishes["convert"]
         page.on(wish.change, self.wished, {wish, *inputs}, filled, notice=self.problem, **IN_TURN)
         kept = [settings.kept, recording.kept, voice.chosen, result.kept, batch.rows, song.files, song.kept]
-        restored = [*filled, *self.batch.outputs, *self.song.outputs, self.welcome]
+        restored = [*filled, *self.batch.outputs, *self.song.outputs, self.welcome, recording.part]
         page.on(page.blocks.load, self.come_back, kept, restored)
 
     def turn_to(self, choice: str, layout: Layout) -> Callable[..., Updates]:
@@ -111,7 +112,7 @@ class ConvertTab:
         def turn(visit: Visit, was_one: bool, *shift: Any) -> Updates:
             is_one = choice == "one"
             seen: Values = {one: gr.Button(visible=name == choice) for name, one in self.buttons.items()}
-            seen[layout.scores] = gr.Column(visible=is_one)
+            seen |= {layout.scores: gr.Column(visible=is_one), self.result.ended: silent()}
             return seen | {self.alone: is_one} | (self.fit.exchange(*shift) if is_one != was_one else {})
 
         return turn

@@ -12,6 +12,7 @@ from typing_extensions import TypedDict
 from engine.effects.settings import OFF, Effects
 from engine.errors import EngineError
 from engine.texts import joined, tr
+from engine.voices.card import UNTRAINED
 from studio.actions.account import preferences_of
 from studio.actions.conversions.downloads import OfferedFile, offered, take_download
 from studio.actions.conversions.songs import HARMONY, HeardTake, mix_again
@@ -32,20 +33,8 @@ from studio.page.parts.values import Values
 
 _MOST_BESIDE = 4  # results that are heard beside this one
 _MOST_LANES = 9  # as there are keys; of the result itself all
+_UNCHOSEN = (tr("Previous results"), "")  # of these while none is shown: says what is offered
 
-
-
-class _Unchosen(TypedDict):
-    """What a list of results shows while none is chosen."""
-
-    value: None
-    visible: bool
-    show_label: bool
-    container: bool
-
-
-# of the earlier results while none is shown: says what is offered
-_UNCHOSEN: _Unchosen = {"value": None, "visible": True, "show_label": True, "container": True}
 
 
 class TrackOf(TypedDict):
@@ -145,7 +134,7 @@ class Takes:
 
     def show(self, visit: Visit, view: ResultView, now: Now, kept: Sequence[Now]) -> Values:
         """Return updates that show a conversion, beside earlier ones of the same recording."""
-        beside, preferred = _beside(visit, now, kept), preferences_of(visit.studio.database, visit.account).format
+        beside, preferred = _beside(visit, view, now, kept), preferences_of(visit.studio.database, visit.account).format
         best, takes = view["takes"][0], _in_order(view)  # number, key and place of a take are one
         chosen = 1 + takes.index(best)
         lanes = lanes_of(view, beside, preferred)
@@ -176,9 +165,7 @@ class Takes:
             self.effects: None,
             self.tracks: tracks,
             self.scores: scores_table(takes),
-            self.earlier: gr.Dropdown(
-                choices=labels, value=now["task"], visible=len(labels) > 1, show_label=False, container=False
-            ),
+            self.earlier: gr.Dropdown(choices=labels, value=now["task"], visible=len(labels) > 1),
             **self.pitch.look(view, best["number"]),
         }
 
@@ -192,13 +179,14 @@ class Takes:
     def offer(self, kept: Sequence[Now]) -> Values:
         """Return updates that offer earlier results while none is shown."""
         labels = [(one["label"], one["task"]) for one in kept]
-        return {self.whole: gr.Row(visible=True), self.earlier: gr.Dropdown(choices=labels, **_UNCHOSEN)}
+        offered = gr.Dropdown(choices=[_UNCHOSEN, *labels], value="", visible=bool(labels))
+        return {self.whole: gr.Row(visible=True), self.earlier: offered}
 
-    def make_way(self) -> Values:
+    def make_way(self, kept: Sequence[Now]) -> Values:
         """Return updates that show no result, but still offer earlier ones."""
         return {
             self.title: "", self.part: brought("takes", None), self.fold: gr.Accordion(open=False, visible=False),
-            self.earlier: gr.Dropdown(**_UNCHOSEN), self.pitch.wanted: None,
+            self.pitch.wanted: None, **self.offer(kept),
         }  # fmt: skip
 
     def choose(self, visit: Visit, chosen: ChosenTrack, tracks: list[TrackOf]) -> Updates:
@@ -247,13 +235,14 @@ def view_of(visit: Visit, task_id: str) -> ResultView:
 
 def result_name(view: ResultView) -> str:
     """Return what a conversion is called: by its voice."""
-    marks = {tr("untrained"): view["untrained"], tr("edited"): view["edited"], tr("comp"): view["is_comp"]}
+    marks = {UNTRAINED: view["untrained"], tr("edited"): view["edited"], tr("comp"): view["is_comp"]}
     return joined(tr(", "), [str(view["voice"]), *(mark for mark, holds in marks.items() if holds)])
 
 
-def _beside(visit: Visit, now: Now, kept: Sequence[Now]) -> list[ResultView]:
-    """Return other results of the same recording."""
+def _beside(visit: Visit, shown: ResultView, now: Now, kept: Sequence[Now]) -> list[ResultView]:
+    """Return other results of the same recording, none of which sounds like another."""
     found: list[ResultView] = []
+    heard = [_sound_of(shown)]
     if not now["recording"]:
         return found
     for one in kept:
@@ -261,8 +250,16 @@ def _beside(visit: Visit, now: Now, kept: Sequence[Now]) -> list[ResultView]:
         if is_other and len(found) < _MOST_BESIDE:
             with suppress(NotFound):
                 view = view_of(visit, one["task"])
-                found += [view] if view["takes"] else []
+                if view["takes"] and _sound_of(view) not in heard:
+                    found.append(view)
+                    heard.append(_sound_of(view))
     return found
+
+
+def _sound_of(view: ResultView) -> object:
+    """Return what is the same of two results only if they sound the same; names and stars make them different too."""
+    takes = [(take["scores"] or view["id"], take["name"], take["starred"]) for take in view["takes"]]
+    return view["model"], view["transpose"], view["settings"], view["edited"], view["is_comp"], takes
 
 
 def _source_of(now: Now) -> tuple[str | None, float | None, float | None]:
@@ -278,7 +275,7 @@ def lanes_of(view: ResultView, beside: Sequence[ResultView], preferred: str) -> 
             view,
             take,
             preferred,
-            tr("Take {number}", number=take["number"]) if len(takes) > 1 else result_name(view),
+            _named(view, take) if len(takes) > 1 else result_name(view),
             take is best,
         )
         for take in takes
@@ -286,12 +283,14 @@ def lanes_of(view: ResultView, beside: Sequence[ResultView], preferred: str) -> 
     for other in beside:
         heard = _in_order(other) if _is_source(other, view) else other["takes"][:1]
         for take in heard[: max(0, _MOST_LANES - len(lanes))]:
-            own = tr(
-                "{other}, take {number}",
-                other=result_name(other), number=take["number"],
-            ) if len(heard) > 1 else result_name(other)
+            own = _named(other, take) if len(heard) > 1 else result_name(other)
             lanes.append(_track(other, take, preferred, own))
     return _numbered(lanes)
+
+
+def _named(view: ResultView, take: ShownTake) -> str:
+    """Return what one of several takes is called."""
+    return tr("{other}, take {number}", other=result_name(view), number=take["number"])
 
 
 def _is_source(other: ResultView, view: ResultView) -> bool:

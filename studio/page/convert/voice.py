@@ -20,7 +20,7 @@ from studio.page.parts.values import Values
 
 GONE = tr("The chosen voice has been deleted. The first voice is now selected: convert again or choose another.")
 _MORE = '<div><a href="#create">' + tr("New voice") + '</a><a href="#voices">' + tr("Import") + "</a></div>"
-_HINT = tr("{name} is untrained. You can use it as it is; training improves the likeness.")
+_HINT = tr("{name} is not trained. You can use it as it is; training makes it more like the recordings.")
 # by the browser itself, so that the choice is there before the next button is pressed
 _CHOSEN = "() => document.querySelector('#convert-voices timbre-voices').data.chosen"
 
@@ -89,11 +89,13 @@ class Voice:
         """
         if not (is_open and is_alone and analysed):
             return self.refresh(visit, model, analysed, is_alone)
-        voices = _voices(visit)
-        trained = [voice["id"] for voice in voices if not voice["untrained"]]
-        suited = visit.do(suited_voice, trained, analysed) or model
+        voices, suited = _voices(visit), visit.do(suited_voice, self.trained(visit), analysed) or model
         data = {"voices": voices, "suited": suited, "range": _range(analysed)}
         return {self.cards: shown(data), self.is_open: False, **self._hinted(voices, suited)}
+
+    def trained(self, visit: Visit) -> list[str]:
+        """Return the ids of the voices that may be suggested."""
+        return [voice["id"] for voice in _voices(visit) if not voice["untrained"]]
 
     def hinted(self, visit: Visit, model: str | None) -> Values:
         """Return updates that hint at training where the chosen voice is untrained."""

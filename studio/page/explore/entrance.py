@@ -20,7 +20,7 @@ _LAYERS = (
 def welcome() -> str:
     """Return the sentence, and the names of what is drawn, as HTML."""
     layers = joined("", (f'<li class="{name}">' + label + "</li>" for name, label in _LAYERS))
-    return "<h2>" + tr("See what a voice does.") + "</h2><ul>" + layers + "</ul>"
+    return "<h2>" + tr("Look inside a vocal") + "</h2><ul>" + layers + "</ul>"
 
 
 def drawing() -> str:

@@ -132,7 +132,7 @@ def _drawn(view: AnalysisView) -> RollData:
 
 
 def _roll(view: AnalysisView) -> dict[str, object]:
-    return {**_drawn(view)} | {"follows": _PLAYER, "label": tr(
+    return {**_drawn(view)} | {"follows": _PLAYER, "isClose": True, "label": tr(
         "Pitch of {file_name}",
         file_name=view["file_name"],
     )}

@@ -6,9 +6,9 @@ from datetime import datetime
 from typing import Any
 
 from engine.conversion.settings import ConversionSettings
-from engine.settings import title_of
 from engine.texts import joined, ntr, numeral, tr
 from engine.units import rounded_duration
+from engine.voices.card import UNTRAINED
 from studio.actions.account import FORMATS
 from studio.actions.conversions.downloads import offered
 from studio.actions.conversions.outlines import outline_of_take
@@ -16,7 +16,7 @@ from studio.actions.conversions.takes import best_first, fidelity
 from studio.actions.voices.cards import avatar_of
 from studio.errors import NotFound
 from studio.page.convert.scores import brief_shift, harmony_text, kept_note, labelled, stands_out
-from studio.page.parts.controls import EFFECTS, STYLES
+from studio.page.parts.controls import EFFECTS, STYLES, setting_title
 from studio.page.parts.page import Visit
 from studio.store.kinds import KINDS, LISTED
 
@@ -133,7 +133,10 @@ def _detail(task: Mapping[str, Any]) -> list[str]:
         *([_key(found["transpose"])] if found.get("transpose") is not None else []),
         *([tr("{takes} takes", takes=takes)] if takes > 1 else []),
         *([] if effects == _NO_EFFECTS else [_effects(effects)]),
-        *(joined(" ", (title_of(name), _said(one))) for name, one in _own_settings(task, found["vocal_style"]).items()),
+        *(
+            joined(" ", (setting_title(name), _said(one)))
+            for name, one in _own_settings(task, found["vocal_style"]).items()
+        ),
     ]
 
 
@@ -150,7 +153,7 @@ def _compared(task: Mapping[str, Any]) -> list[list[str]]:
         [tr("Key"), _key(found.get("transpose") or 0)],
         [tr("Effects"), _effects(task.get("effects") or _NO_EFFECTS)],
         [tr("Pitch edits"), edits],
-        *([title_of(name), _said(value)] for name, value in task["settings"].items() if name not in _OF_EVERY_TAKE),
+        *([setting_title(one), _said(value)] for one, value in task["settings"].items() if one not in _OF_EVERY_TAKE),
     ]
 
 
@@ -165,7 +168,7 @@ def _own_settings(task: Mapping[str, Any], style: str) -> dict[str, Any]:
 
 
 def _key(transpose: float) -> str:
-    return brief_shift(transpose) or tr("original key")
+    return brief_shift(transpose) or tr("same key")
 
 
 def _effects(effects: Any) -> str:
@@ -197,7 +200,7 @@ def _facts(task: Mapping[str, Any]) -> list[list[str]]:
     if task["kind"] == "conversion":
         found = task.get("output_settings") or {}
         if task.get("untrained"):
-            facts.append([tr("Voice"), tr("untrained")])
+            facts.append([tr("Voice"), UNTRAINED])
         if task.get("edit_count"):
             facts.append([tr("Pitch edits"), str(task["edit_count"])])
         if task.get("preset"):
@@ -211,10 +214,10 @@ def _facts(task: Mapping[str, Any]) -> list[list[str]]:
                 continue
             moved = found.get("transpose") if name == "transpose" and isinstance(value, str) else None
             shift = [] if moved is None else [brief_shift(moved) or "0"]
-            facts.append([title_of(name), joined(": ", [_said(value), *shift])])
+            facts.append([setting_title(name), joined(": ", [_said(value), *shift])])
     elif task["kind"] == "training":
         facts = [[tr("Epochs"), str(task["epochs"])]]
-        facts += [[title_of(name), _said(value)] for name, value in task["settings"].items()]
+        facts += [[setting_title(name), _said(value)] for name, value in task["settings"].items()]
     return facts
 
 

@@ -8,8 +8,9 @@ import { clock } from "./roll-drawing.js";
 import { signed, tr } from "./texts.js";
 
 const HURT_MS = 10_000; // that the light tells of lost sound
+const FEW = 3; // dropouts within that time: more are no music any more
 const WORDS = { melodic: tr("Singing"), spoken: tr("Speech"), listener: tr("Accurate"), student: tr("Fast") }; // as everywhere on the page
-const SLIDERS = { texture: tr("Own breath"), consonant_protection: tr("Consonants"), formant_shift_semitones: tr("Formants"), wet: tr("Dry / new") };
+const SLIDERS = { texture: tr("Keep my breath"), consonant_protection: tr("Keep my consonants"), formant_shift_semitones: tr("Formants"), wet: tr("Dry/Wet") };
 const MORE = {
   block_ms: tr("Buffer (ms)"), look_ahead_ms: tr("Look-ahead (ms)"), content: tr("Quality"), reserve_ms: tr("Safety margin (ms)"), accent: tr("Accent"),
 };
@@ -42,10 +43,10 @@ export class LivePanel {
   #auto = button(tr("Auto"), () => press(this.#auto, !this.isAuto), { "aria-pressed": "true", title: tr("By octaves in singing, by semitones in speech, to where the voice sings or speaks.") });
   #adjust = button(tr("Adjust"), () => this.#showInspector(this.#adjust.ariaExpanded === "false"), { class: "pill adjust", "aria-expanded": "false" });
   #time = make("span", { class: "time" });
-  #hurt = 0; // when sound was last lost
   #lost = 0;
+  #losses = []; // when sound was lost of late
 
-  /** told: {change(values), start(), measure(), record(), input(), output()}. */
+  /** told: {change(values), start(), again(), measure(), record(), input(), output()}. */
   constructor(settings, told) {
     this.#settings = settings;
     this.#told = told;
@@ -59,8 +60,9 @@ export class LivePanel {
     this.bypass = button("", () => this.#passBy(), { "aria-pressed": "false", "aria-keyshortcuts": "B" });
     this.bypass.append(tr("Bypass"), make("kbd", { "aria-hidden": "true" }, "B"));
     this.status = make("p", { class: "status", role: "status" });
-    this.measure = button(tr("Measure through the room"), () => told.measure(), { class: "pill wide" });
+    this.measure = button(tr("Measure latency"), () => told.measure(), { class: "pill wide" });
     this.measured = make("p", { class: "small", role: "status" });
+    this.switch = button(tr("Switch"), () => (this.#preset("Safe"), told.again()), { class: "pill switch", hidden: true });
     this.figures = make("p", { class: "small figures" });
     const stage = make("div", { class: "stage" }, this.#notes.node, this.#pitch.node, this.#voices);
     this.nodes = [this.#in.node, stage, this.#out.node, this.#inspector(), this.#dock()];
@@ -154,8 +156,12 @@ export class LivePanel {
   }
 
   #markPreset() {
+    Object.keys(PRESETS).forEach((name, place) => press(this.#presets[place], this.#isChosen(name)));
+  }
+
+  #isChosen(preset) {
     const now = this.values;
-    Object.values(PRESETS).forEach((preset, place) => press(this.#presets[place], Object.entries(preset).every(([name, value]) => now[name] === value)));
+    return Object.entries(PRESETS[preset]).every(([name, value]) => now[name] === value);
   }
 
   #counts() {
@@ -171,7 +177,7 @@ export class LivePanel {
   // ---- the bar
 
   #dock() {
-    return make("div", { class: "dock" }, this.button, this.record, this.bypass, this.#adjust, this.status, this.warned,
+    return make("div", { class: "dock" }, this.button, this.record, this.bypass, this.#adjust, this.status, this.switch, this.warned,
       make("p", { class: "small hint" }, tr("Tap a voice, or press its number, while you sing.")));
   }
 
@@ -204,7 +210,7 @@ export class LivePanel {
 
   /** Show the voices: [{id, name, low, high, avatar}], the chosen one or the first chosen. */
   list(voices) {
-    const before = this.voice ?? voices[0]?.id;
+    const before = this.voice ?? voices.find((one) => !one.untrained)?.id;
     this.#known = voices;
     this.#voices.replaceChildren(...voices.map((voice, place) => make("button",
       { type: "button", role: "radio", class: "voice", "data-id": voice.id, onclick: () => this.choose(voice.id) },
@@ -251,7 +257,8 @@ export class LivePanel {
   /** Forget what was drawn of an earlier session. */
   begin() {
     this.#pitch.clear();
-    [this.#lost, this.#hurt] = [0, -Infinity];
+    [this.#lost, this.#losses] = [0, []];
+    this.switch.hidden = true;
     this.button.textContent = tr("Stop");
     this.measure.disabled = this.record.disabled = true;
   }
@@ -280,8 +287,15 @@ export class LivePanel {
 
   /** Show what the service measured, and the delay: {ms or null, algorithm, lost}. */
   metered(meter, { ms, algorithm, lost }) {
-    if (lost > this.#lost) [this.#lost, this.#hurt] = [lost, performance.now()];
-    const light = meter.work > 1 ? "bad" : performance.now() - this.#hurt < HURT_MS ? "warn" : "good";
+    const now = performance.now();
+    for (; this.#lost < lost; this.#lost += 1) this.#losses.push(now);
+    this.#losses = this.#losses.filter((one) => now - one < HURT_MS);
+    const light = meter.work > 1 || this.#losses.length > FEW ? "bad" : this.#losses.length ? "warn" : "good";
+    if (light === "bad") this.#offerSafe();
+    else if (light === "good" && !this.switch.hidden) {
+      this.switch.hidden = true;
+      this.say(tr("Listening: sing!"));
+    }
     if (this.#light.dataset.light !== light) this.#light.dataset.light = light;
     write(this.#delay, String(ms ?? "–"));
     write(this.#delaySaid, lost > 1 ? tr("ms, {lost} dropouts", { lost }) : lost ? tr("ms, one dropout") : tr("ms, no dropouts"));
@@ -294,8 +308,16 @@ export class LivePanel {
     }
   }
 
+  /** Offer the preset that loses least, where it is not the chosen one: a session has to begin again for it. */
+  #offerSafe() {
+    if (this.#isChosen("Safe")) return this.say(tr("This machine is too slow to sing through now. Close other programs."), true);
+    this.say(tr("Dropouts: switch to Safe"), true);
+    this.switch.hidden = false;
+  }
+
   /** Nothing is sung any more. */
   end() {
+    this.switch.hidden = true;
     this.#light.dataset.light = "off";
     this.#nextTime.textContent = "";
     this.#notes.clear();

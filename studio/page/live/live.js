@@ -5,7 +5,7 @@
 // the service says is in studio/http/routes/live.py. Keys: 1 to 9 choose a voice, B switches the bypass, space and Enter
 // start and stop.
 
-import { Listener, tell } from "./dom.js";
+import { Listener, isTyped, tell } from "./dom.js";
 import { Sounding } from "./inputs.js";
 import { measureDelay } from "./live-latency.js";
 import { LivePanel } from "./live-panel.js";
@@ -37,6 +37,7 @@ class LiveElement extends Listener {
   #running = null; // {stream, context, source, node, worker, lag, input, output}
   #stream = null; // of a session that is being asked for
   #used = null; // ticket
+  #again = false; // whether it begins again as soon as it has ended
   #roomDelay = null; // seconds from the speakers into the microphone, once measured
 
   heard = [[document, "keydown", (event) => this.#key(event)]];
@@ -62,6 +63,10 @@ class LiveElement extends Listener {
     this.#panel = new LivePanel(settings, {
       change: (values) => this.#change(values),
       start: () => (this.#running || this.#stream ? this.#finish(tr("Stopped.")) : this.#start()),
+      again: () => {
+        this.#again = true;
+        this.#finish(tr("Stopped."));
+      },
       measure: () => this.#measure(),
       record: () => this.#record(),
       input: () => this.#running?.node?.port.postMessage({ choice: this.#panel.microphone.input }),
@@ -87,11 +92,11 @@ class LiveElement extends Listener {
   #key(event) {
     const { target, key } = event, isFree = target === document.body || this.contains(target);
     if (!isFree || event.repeat || !this.#panel || !this.checkVisibility() || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (target.matches("input:not([type=range]), select")) return;
+    if (isTyped(key, target)) return;
     const pressesItself = target.matches("summary, button:not(.voice)");
     if (/^[1-9]$/.test(key)) this.#panel.chooseAt(Number(key) - 1);
     else if (key.toLowerCase() === "b") this.#panel.bypass.click();
-    else if ([" ", "Enter"].includes(key) && !pressesItself) this.#panel.button.click();
+    else if (key === " " || (key === "Enter" && !pressesItself)) this.#panel.button.click();
     else if (key !== "Escape" || !this.#panel.close()) return;
     event.preventDefault();
   }
@@ -205,7 +210,6 @@ class LiveElement extends Listener {
     const lost = (running.late ?? 0) + (running.dropped ?? 0) + running.unsent + meter.dropped;
     this.#panel.metered(meter, { ms, algorithm: running.delay, lost });
     Object.assign(this.dataset, { heard: ms ?? "-", lost, work: meter.work });
-    if (meter.work > 1) this.#panel.say(tr("This machine is too slow for this delay: stop, and choose Safe."), true);
   }
 
   /** Measure the delay from the speakers into the microphone. */
@@ -260,7 +264,10 @@ class LiveElement extends Listener {
     }
     this.dataset.state = "stopped";
     this.#panel.end();
-    if (why) this.#panel.say(why, true);
+    if (this.#again) {
+      this.#again = false;
+      this.#start();
+    } else if (why) this.#panel.say(why, true);
   }
 }
 

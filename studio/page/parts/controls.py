@@ -19,23 +19,34 @@ if TYPE_CHECKING:
 Control = gr.Slider | gr.Number | gr.Dropdown | gr.Textbox
 STYLES = {"melodic": tr("Singing"), "rhythmic": tr("Rap"), "spoken": tr("Speech")}  # by preset of ConversionSettings
 EFFECTS = {"off": tr("Off"), "clean": tr("Clean"), "vocal": tr("Vocal"), "speech": tr("Speech"), "hall": tr("Hall")}
+_NAMED = {  # what musicians call what the engine names otherwise
+    "likeness": tr("Voice strength"),
+    "texture": tr("Keep my breath"),
+    "consonant_protection": tr("Keep my consonants"),
+    "formant_shift_semitones": tr("Formants"),
+    "compressor_ratio": tr("Compressor"),
+}
 _STEPS_OF_A_RANGE = 100
 _LONGEST_SLIDER = 10_000
 
 
 def controls(
-    settings: type["DataclassInstance"], names: Sequence[str] | None = None, titles: Mapping[str, str] | None = None,
-    **at: object,
+    settings: type["DataclassInstance"], names: Sequence[str] | None = None, **at: object
 ) -> dict[str, Control]:
     """Lay out a control for each field of a settings dataclass, or for those named, in that order.
 
-    titles: shorter ones than the fields'. at: initial values other than the defaults.
+    at: initial values other than the defaults.
     """
     known = {one.name: one for one in fields(settings)}
     return {
-        name: _control(known[name], at.get(name, known[name].default), (titles or {}).get(name) or title_of(name))
+        name: _control(known[name], at.get(name, known[name].default), setting_title(name))
         for name in (known if names is None else names)
     }
+
+
+def setting_title(name: str) -> str:
+    """Return what the page calls a setting."""
+    return _NAMED.get(name) or title_of(name)
 
 
 def settings_of(made: Mapping[str, Control], values: Mapping[Block, object]) -> dict[str, int | float | str]:

@@ -60,6 +60,17 @@ export class Listener extends HTMLElement {
   }
 }
 
+let isPointed = false; // whether the focus came by a press, and not by the keyboard
+document.addEventListener("pointerdown", () => { isPointed = true; }, true);
+document.addEventListener("keydown", ({ key }) => { if (key === "Tab") isPointed = false; }, true);
+
+// Whether a key means something to the control that it is pressed on: where one types, and to a box or a list that the
+// Tab key reached. On all else the space bar plays; Enter presses it.
+export function isTyped(key, on) {
+  if (on.matches("textarea, [contenteditable], input:not([type=range], [type=radio], [type=checkbox], [type=button])")) return true;
+  return on.matches("select, input[type=checkbox]") && !(key === " " && isPointed);
+}
+
 // Send an event of an element to the page.
 export function tell(element, name, detail) {
   element.dispatchEvent(new CustomEvent(`tell-${name}`, { detail }));

@@ -3,7 +3,7 @@
 // A place that takes files itself keeps what is dropped on it.
 
 import { Listener, make } from "./dom.js";
-import { compare, give, until } from "./places.js";
+import { compare, give, untilThere } from "./places.js";
 import { tr } from "./texts.js";
 
 const VOICE = /\.voice\.zip$|\.(pth|onnx|index)$/i, ZIP = /\.zip$/i;
@@ -44,11 +44,12 @@ function convert(file) {
   return inside("one", () => give("#convert-drop", [file]));
 }
 
-/** Give the parts of a song to their places: the vocal first, which leaves what was there before. */
+/** Give the parts of a song to their places: the vocal first, and the others once it has left what was there before. */
 async function song(files) {
   const backing = files.find(({ name }) => BACKING.test(name)), [lead, second] = files.filter((file) => file !== backing);
+  const instrument = await inside("one", () => untilThere(() => document.querySelector("timbre-instrument"))), before = instrument.dataset.song;
   if (lead) await convert(lead);
-  await until("#convert-drop", false);
+  await untilThere(() => instrument.dataset.song !== before);
   if (backing) await give("#song-backing", [backing]);
   if (second) await give("#song-stem", [second]);
 }

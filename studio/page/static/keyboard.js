@@ -38,6 +38,12 @@ document.addEventListener("keydown", (event) => {
   convert.click();
 });
 
+/** What a fold shows is in sight once it is open. */
+document.addEventListener("click", ({ target }) => {
+  const fold = target.closest?.(".label-wrap")?.closest(".gr-accordion");
+  if (fold) setTimeout(() => fold.scrollIntoView({ block: "nearest", behavior: "smooth" }), LATER_MS);
+});
+
 function mend(row, current) {
   const items = itemsOf(row);
   const reached = current ?? items.find((one) => one.ariaSelected === "true" || one.checked) ?? items.find((one) => one.tabIndex === 0) ?? items[0];

@@ -3,14 +3,18 @@
 const LOOK_MS = 30, PATIENCE_MS = 30_000;
 const FREED_BY = { "#convert-drop": "#convert-change, #convert-give-up" }; // a place that has a recording already
 
-/** Return the field for files in a place, once it has one, or none. Throws where that takes too long. */
-export async function until(place, hasField) {
-  const field = () => document.querySelector(`${place} input[type=file]`);
-  for (const began = performance.now(); Boolean(field()) !== hasField; ) {
-    if (performance.now() - began > PATIENCE_MS) throw new Error(place);
+/** Return what `found` returns, once that is something, or nothing. Throws where that takes too long. */
+export async function untilThere(found, isThere = true) {
+  for (const began = performance.now(); Boolean(found()) !== isThere; ) {
+    if (performance.now() - began > PATIENCE_MS) throw new Error(String(found));
     await new Promise((done) => setTimeout(done, LOOK_MS));
   }
-  return field();
+  return found();
+}
+
+/** Return the field for files in a place, once it has one, or none. Throws where that takes too long. */
+export function until(place, hasField) {
+  return untilThere(() => document.querySelector(`${place} input[type=file]`), hasField);
 }
 
 /** Give files to a place that takes as many; what was there before is put away. */

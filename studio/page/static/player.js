@@ -7,7 +7,7 @@
 // Keys: space, left and right (with shift: finer), home, end, 0 to 9 for the tracks, L to repeat.
 
 import { avatar } from "./avatar.js";
-import { Listener, drag, iconButton, make, named, tell } from "./dom.js";
+import { Listener, drag, iconButton, isTyped, make, named, tell } from "./dom.js";
 import { clock } from "./roll-drawing.js";
 import { COLUMNS, openSound, rest } from "./sound.js";
 import { tr } from "./texts.js";
@@ -246,12 +246,12 @@ export class Player extends Listener {
 
   /** Do what a key stands for. */
   key = (event) => {
-    if (!this.#data || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (!this.#data || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyped(event.key, event.target)) return;
     const skip = event.shiftKey ? FINE_SKIP_S : SKIP_S;
     const on = event.target;
-    if (event.key.startsWith("Arrow") && on.closest("[role=toolbar]")) return;
+    if (/^(Arrow|Home|End)/.test(event.key) && on.closest("[role=toolbar], input")) return;
     if (/^[0-9]$/.test(event.key) && this.#data.tracks.length > 1) this.choose(Number(event.key));
-    else if (event.key === " " && !on.closest("button, a")) this.play();
+    else if (event.key === " ") this.#toggle(event);
     else if (on.closest(".track") && ["ArrowRight", "ArrowDown"].includes(event.key)) this.#step(1);
     else if (on.closest(".track") && ["ArrowLeft", "ArrowUp"].includes(event.key)) this.#step(-1);
     else if (event.key === "ArrowRight") this.seek(this.seconds + skip);
@@ -262,6 +262,11 @@ export class Player extends Listener {
     else return;
     event.preventDefault();
   };
+
+  #toggle({ repeat }) {
+    if (!repeat) this.play();
+    addEventListener("keyup", (released) => released.preventDefault(), { once: true }); // Firefox presses buttons then
+  }
 
   heard = [[document, "timbre-seek", this.#sought], [document, "timbre-play", this.#interrupted], [this, "keydown", this.key]];
 

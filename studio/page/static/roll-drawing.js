@@ -8,6 +8,7 @@ const BLACK_KEYS = new Set([1, 3, 6, 8, 10]);
 const C2 = 36, C8 = 108;
 const SHORTEST_S = 0.05; // that can be looked at
 const LOWEST_DB = -80;
+const HALF_A_LINE = 5; // pixels of the name of a note
 export const TRUSTED = 0.3; // below this confidence no pitch is drawn
 const LEAP = 3; // semitones; wider steps between two points are not joined
 const STEPS_S = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600];
@@ -257,6 +258,7 @@ function noteMarks(plot) {
   const every = room > 12 ? 1 : room > 5 ? 3 : 12;
   const marks = [];
   for (let midi = first; midi <= last; midi++) {
+    if (Math.min(midi - plot.low, plot.high - midi) * room < HALF_A_LINE) continue; // its name would lie on the next one's
     const strong = midi % 12 === 0;
     if (midi % 12 % every && room < 4) continue;
     const label = midi % 12 % every === 0 ? noteName(midi) : "";

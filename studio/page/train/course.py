@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from engine.texts import joined, ntr, numeral, tr
 from engine.training.plan import MAY_CHANGE, TrainingPlan
 from engine.units import rounded_duration
+from engine.voices.card import UNTRAINED
 from studio.actions.trainings.auditions import Audition
 from studio.actions.trainings.estimates import seconds_left
 from studio.actions.trainings.history import EpochLine
@@ -17,17 +18,17 @@ _FIRST_EPOCHS = TrainingPlan().epochs  # proposed for a new voice, and on top fo
 _SCORES = (  # name in the history, label, format
     ("likeness", tr("likeness"), ".3f"),
     ("content", tr("intelligibility"), ".3f"),
-    ("mel_distance", tr("spectral distance of held-out recordings"), ".2f"),
-    ("pitch_error_cents", tr("pitch error in cents"), ".0f"),
+    ("mel_distance", tr("sound match"), ".2f"),
+    ("pitch_error_cents", tr("tuning error in cents"), ".0f"),
 )
 _STATES = {
-    "pending": tr("not trained yet"),
+    "pending": UNTRAINED,
     "training": tr("in training"),
     "completed": tr("trained"),
     "failed": tr("training failed"),
 }
 _CHOICES = {
-    "pending": tr("{name} (not trained yet)"),
+    "pending": tr("{name} (not trained)"),
     "training": tr("{name} (in training)"),
     "completed": tr("{name} (trained)"),
     "failed": tr("{name} (training failed)"),
@@ -78,10 +79,7 @@ def given_settings(view: TrainingView, settings: Settings) -> dict[str, int | fl
 def estimate_text(view: TrainingView, epochs: int, evaluate_epochs: int = 0) -> str:
     """Return the expected duration as a sentence."""
     if view["estimating"] and is_timed(view):
-        return tr(
-            "Estimating the training time: {message} …",
-            message=view["estimating"]["message"] or tr("waiting for a worker"),
-        )
+        return tr("Estimating training time …")
     seconds = seconds_left(view, epochs, evaluate_epochs)
     if seconds is None:
         why = view["estimating"]["error"] if view["estimating"] else None
@@ -152,7 +150,7 @@ def curves(view: TrainingView, chosen: int | None) -> CurvesData | None:
             ],
         },
         {
-            "title": tr("Spectral distance to the voice"),
+            "title": tr("Sound match with the voice"),
             "unit": tr("lower is better"),
             "lines": [
                 _line(tr("training recordings"), "accent", epochs, "envelope"),
@@ -242,7 +240,7 @@ def _state(view: TrainingView) -> str:
     if task["state"] == "running":
         return _STATES["training"]
     return (
-        tr("queued, next in line") if task["place"] == 1 else tr("queued, number {place} in line", place=task["place"])
+        tr("up next") if task["place"] == 1 else tr("queued, number {place} in line", place=task["place"])
     )
 
 

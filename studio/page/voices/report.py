@@ -3,7 +3,7 @@
 
 from engine.texts import ntr, numeral, tr
 from engine.units import note_number
-from engine.voices.card import TRAIN_AGAIN
+from engine.voices.card import TRAIN_AGAIN, UNTRAINED
 from engine.voices.card_rules import RVC
 from studio.actions.recordings import consent_line
 from studio.actions.voices.cards import VoiceDetails
@@ -13,7 +13,7 @@ from studio.page.parts.keyboard import Stretch, keyboard_svg
 from studio.store.records.cards import ReportedData
 
 BADGES = {
-    "pending": tr("untrained"),
+    "pending": UNTRAINED,
     "training": tr("in training"),
     "failed": tr("training failed"),
     TRAIN_AGAIN: tr("made with an earlier version: train or import it again"),

@@ -22,7 +22,8 @@ const PLAY = "M7 4.5v15l13-7.5z", STOP = "M6 6h12v12H6z", PLUS = "M11 5h2v6h6v2h
 export class Voices extends Listener {
   #data = null;
   #listening = new Listening(this, () => this.#mark());
-  heard = this.#listening.heard;
+  heard = [...this.#listening.heard, [document, "timbre-heard", (event) => this.#known.add(event.detail.voice)]];
+  #known = new Set(); // ids of voices that somebody has heard: such a one is not replaced
   #search = null;
   #hasChosen = false; // whether somebody has, since the page chose
   #revealed = null; // the card that was scrolled to
@@ -31,7 +32,7 @@ export class Voices extends Listener {
   set data(given) {
     const before = this.#data;
     if (given?.chosen) this.#hasChosen = false;
-    const suited = this.#hasChosen ? null : given?.suited;
+    const suited = this.#hasChosen || this.#known.has(before?.chosen) ? null : given?.suited;
     this.#data = given && { ...given, chosen: given.chosen ?? suited ?? before?.chosen, range: given.range };
     const written = (one, as) => as([one.voices, one.range]);
     const isSame = (as) => before && given && written(before, as) === written(given, as);
@@ -98,7 +99,7 @@ export class Voices extends Listener {
       "button",
       { type: "button", role: "radio", class: "choose", title: (voice.uses ?? []).map((one) => tr(one)).join(", ") || null, "aria-keyshortcuts": voice.preview_url ? "P" : null, onclick: () => this.choose(voice.id) },
       make("span", { class: "who" }, avatar(voice.avatar), title),
-      make("span", { class: "kind" }, row([...kind, ...more].map((one) => one && tr(one)), " · ")),
+      make("span", { class: "kind" }, kind.some(Boolean) ? row([...kind, ...more].map((one) => one && tr(one)), " · ") : tr("Not analysed yet")),
       voice.description ? make("span", { class: "description", translate: voice.demo ? null : "no" }, voice.demo ? tr(voice.description) : voice.description) : null,
       voice.vocal_range?.min ? this.#range(voice.vocal_range) : null,
       uses.length ? make("span", { class: "uses" }, uses) : null,
@@ -117,13 +118,16 @@ export class Voices extends Listener {
   }
 
   #preview(voice) {
-    const toggle = () => this.#listening.toggle(voice.id, voice.preview_url);
+    const toggle = () => {
+      this.#known.add(voice.id);
+      this.#listening.toggle(voice.id, voice.preview_url);
+    };
     return Object.assign(iconButton("preview", PLAY, tr("Play {name}", { name: voice.name }), toggle), { title: tr("Play (P)") });
   }
 
   /** Shown beside what was converted: see columns.css. */
   #again({ id, name }) {
-    const made = iconButton("again", PLUS, tr("Convert with {name}", { name }), () => tell(this, "again", { model: id }));
+    const made = iconButton("again", PLUS, tr("Convert with {name}", { name }), () => (this.choose(id), tell(this, "again", { model: id })));
     made.tabIndex = -1; // Ctrl+Enter converts with the chosen one
     return made;
   }

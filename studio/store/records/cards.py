@@ -1,6 +1,6 @@
 """What the row of a voice has of its card, and of the report on its recordings."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from typing_extensions import TypedDict
 
@@ -46,6 +46,7 @@ class Card(TypedDict, total=False):
     consent_seal: dict[str, str] | None
     spoken_pitch: PitchStatistics | None
     sung_pitch: PitchStatistics | None
+    estimated: Mapping[str, Mapping[str, float]]
     training: dict[str, object]
 
 
@@ -115,6 +116,7 @@ def card_of(card: VoiceCard) -> Card:
         "consent_seal": card.consent_seal,
         "spoken_pitch": card.spoken_pitch,
         "sung_pitch": card.sung_pitch,
+        "estimated": card.values["estimated"],
         "training": card.training,
     }
 

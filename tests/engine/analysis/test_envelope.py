@@ -20,6 +20,7 @@ from engine.analysis.envelope import (
 from engine.analysis.pitch import Pitch
 from engine.networks.excitation import pulse_train
 from engine.units import HOP, SAMPLE_RATE, frame_count
+from tests.engine.pretended_gpu import pretended_gpu
 
 INNER = slice(4, -4)  # frames whose window lies wholly inside
 
@@ -166,3 +167,46 @@ def test_measure_level_ignores_silence_and_a_single_burst():
 def test_measure_level_shifts_with_a_gain():
     envelope = np.random.default_rng(0).normal(-2, 1, (50, BANDS)).astype(np.float32)
     assert measure_level(envelope).nepers - measure_level(envelope - 2).nepers == pytest.approx(2.0, abs=1e-3)
+
+
+def sounding(seconds: float = 0.7) -> tuple[np.ndarray, Pitch]:
+    """Noise and pulses that are more or less voiced, at a moving pitch."""
+    samples, pitch = noise(seconds)
+    hertz = np.geomspace(80.0, 900.0, len(pitch)).astype(np.float32)
+    return samples, Pitch(hertz, np.linspace(0.0, 1.0, len(pitch), dtype=np.float32))
+
+
+@pytest.mark.parametrize("measured", [measure_envelope, lambda *given: frame_loudness(measure_envelope(*given))])
+def test_measure_envelope_gives_the_same_bytes_for_any_number_of_threads(measured):
+    before = torch.get_num_threads()
+    try:
+        found = []
+        for threads in (1, 2, 3):
+            torch.set_num_threads(threads)
+            found.append(measured(*sounding()).tobytes())
+    finally:
+        torch.set_num_threads(before)
+    assert found[0] == found[1] == found[2]
+
+
+def test_measure_envelope_measures_on_the_device_it_is_given():
+    here = measure_envelope(*sounding())
+    with pretended_gpu() as device:
+        there = measure_envelope(*sounding(), device)
+    module._scale.cache_clear()
+    np.testing.assert_allclose(there, here, atol=1e-4)  # in one block instead of several
+
+
+def test_measure_envelope_needs_no_floats_of_64_bits(monkeypatch):
+    """As on Apple's GPUs: the soft bands of a frame 80 dB below its loud ones are as exact in whole numbers."""
+    from scipy.signal import butter, sosfilt
+
+    samples, pitch = sounding()
+    low = sosfilt(butter(8, 3000.0, fs=SAMPLE_RATE, output="sos"), samples).astype(np.float32)
+    loud = low + 1e-4 * samples
+    wanted = measure_envelope(loud, pitch)[INNER]
+    assert wanted[:, 90:].max() < wanted[:, 20:40].min() - 4.0
+    monkeypatch.setattr(module, "_exact", lambda device: torch.int64)
+    np.testing.assert_allclose(measure_envelope(loud, pitch)[INNER], wanted, atol=1e-3)
+    monkeypatch.setattr(module, "_exact", lambda device: torch.float32)
+    assert np.abs(measure_envelope(loud, pitch)[INNER] - wanted).max() > 1e-2

@@ -83,9 +83,9 @@ def test_detect_pitch_takes_no_tone_beyond_the_range_for_another_note(hertz):
 @pytest.mark.parametrize(
     ("hertz", "sentence"),
     [
-        (2637.0, "above C7, the highest note that can be converted"),
-        (3520.0, "above C7, the highest note that can be converted"),
-        (36.0, "below F#1, the lowest note that can be converted"),
+        (2637.0, "too high to convert (above C7)"),
+        (3520.0, "too high to convert (above C7)"),
+        (36.0, "too low to convert (below F#1)"),
         (1975.5, None),
         (55.0, None),
     ],

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from engine.audio.arrays import rate_of, samples_of
+from engine.audio.arrays import rate_of, refuse_unscaled, samples_of
 from engine.errors import AudioError
 
 HALF = 0.5
@@ -69,3 +69,19 @@ def test_rate_of_returns_a_whole_number(rate):
 def test_rate_of_refuses_anything_else(rate):
     with pytest.raises(AudioError, match=r"^The rate must be a .*number"):
         rate_of(rate)
+
+
+@pytest.mark.parametrize(
+    ("peak", "meant"),
+    [(9.0, "samples / 32768"), (32767.0, "samples / 32768"), (2.0**22, "samples / 8388608"), (2.0**30, "/ 2147483648"),
+     (1e12, "give floats from -1 to 1")],
+)  # fmt: skip
+def test_refuse_unscaled_names_the_scale_that_was_left_out(peak, meant):
+    with pytest.raises(AudioError, match=meant):
+        refuse_unscaled(np.array([[0.0, -peak]], np.float32))
+
+
+@pytest.mark.parametrize("peak", [0.0, 1.0, 8.0, np.inf, np.nan])
+def test_refuse_unscaled_leaves_loud_recordings_and_what_others_refuse(peak):
+    refuse_unscaled(np.array([[peak]], np.float32))
+    refuse_unscaled(np.zeros((1, 0), np.float32))

@@ -533,6 +533,30 @@ def test_audio_of_reads_a_file(tmp_path: Path, kind: type) -> None:
     assert np.abs(audio_of(kind(tmp_path / "a.wav")).samples - tone()).max() < 2**-23
 
 
+@pytest.mark.parametrize("place", [0, 2])
+def test_audio_of_reads_an_open_file_from_its_beginning(tmp_path: Path, place: int) -> None:
+    write_audio(tmp_path / "a.flac", Audio(tone(), RATE))
+    memory = io.BytesIO((tmp_path / "a.flac").read_bytes())
+    memory.seek(0, place)  # at the end, as after writing it
+    with (tmp_path / "a.flac").open("rb") as file:
+        for opened in (memory, file):
+            audio = audio_of(opened)
+            assert audio.rate == RATE
+            assert np.abs(audio.samples - tone()).max() < 2**-23
+
+
+def test_audio_of_names_an_open_file_that_is_none() -> None:
+    with pytest.raises(AudioError, match="BytesIO"):
+        audio_of(io.BytesIO(b"no sound"))
+
+
+def test_audio_of_refuses_floats_that_were_integers() -> None:
+    wrong = tone().astype(np.float64) * 32767
+    for unscaled in ((wrong, RATE), Audio(wrong, RATE)):
+        with pytest.raises(AudioError, match="did you mean samples / 32768"):
+            audio_of(unscaled)
+
+
 def test_audio_of_takes_a_pair_as_librosa_gives_it() -> None:
     audio = audio_of((tone()[0], RATE))
     assert (audio.channels, audio.sample_count, audio.rate) == (1, 30_000, RATE)

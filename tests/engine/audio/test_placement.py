@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import signal
@@ -7,6 +8,7 @@ from scipy import signal
 from engine.audio.channels import delayed, fold
 from engine.audio.placement import Placement, keep_silence
 from engine.units import SAMPLE_RATE
+from tests.engine.pretended_gpu import pretended_gpu
 
 
 def place(converted: np.ndarray, source: np.ndarray) -> np.ndarray:
@@ -112,3 +114,45 @@ def test_keep_silence_is_exact_in_a_channel_that_rests_and_changes_nothing_else(
     np.testing.assert_array_equal(kept[0], placed[0])
     np.testing.assert_allclose(kept[1, 21_000:], placed[1, 21_000:], atol=1e-6)
     np.testing.assert_array_equal(keep_silence(placed[:1], samples[1:]), placed[:1])
+
+
+def in_two_rooms() -> tuple[np.ndarray, np.ndarray]:
+    """A voice of noise in bursts, there and with two kinds of room in another channel; and another voice."""
+    generator = np.random.default_rng(0)
+    voice, other = (
+        (generator.standard_normal(3 * SAMPLE_RATE) * (np.arange(3 * SAMPLE_RATE) // 9000 % 2)).astype(np.float32)
+        for _ in range(2)
+    )
+    count = SAMPLE_RATE // 2
+    response = 0.02 * generator.standard_normal(count) * 10 ** (-3 * np.arange(count) / count)
+    response[80] += 1.0
+    return np.stack([voice, signal.fftconvolve(voice, response)[: len(voice)].astype(np.float32)]), other
+
+
+def test_place_gives_the_same_bytes_for_any_number_of_threads():
+    samples, other = in_two_rooms()
+    before = torch.get_num_threads()
+    try:
+        found = []
+        for threads in (1, 2, 3):
+            torch.set_num_threads(threads)
+            found.append(Placement(samples, samples[0]).place(other).tobytes())
+    finally:
+        torch.set_num_threads(before)
+    assert found[0] == found[1] == found[2]
+
+
+def test_place_there_places_on_the_device_of_the_voice():
+    samples, other = in_two_rooms()
+    placement = Placement(samples, samples[0])
+    here = placement.place(other)
+    with pretended_gpu() as device, torch.inference_mode():
+        there = placement.place_there(torch.from_numpy(other).to(device)).cpu().numpy()
+    assert np.abs(there - here).max() < 1e-4 * np.abs(here).max()
+
+
+def test_keep_silence_costs_nothing_where_single_samples_are_zero():
+    samples = np.random.default_rng(0).standard_normal((2, 20_000)).astype(np.float32)
+    samples[:, ::50] = 0.0
+    placed = samples[::-1].copy()
+    assert keep_silence(placed, samples) is placed

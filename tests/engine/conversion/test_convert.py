@@ -1,5 +1,6 @@
 import functools
 import itertools
+import threading
 import tracemalloc
 from dataclasses import FrozenInstanceError, fields, replace
 from pathlib import Path
@@ -206,13 +207,13 @@ def test_convert_refuses_what_is_no_recording_or_no_voice_in_a_sentence(call):
 @settings(max_examples=25)
 def test_convert_keeps_duration_and_channels_at_any_rate_and_level(voice, rate, channels, count, level):
     samples = np.random.default_rng(count).uniform(-level, level, (channels, count)).astype(np.float32)
-    wanted = resampled_length(count, rate, SAMPLE_RATE)
-    if wanted == 0:  # one sample at a high rate is none at ours
+    if resampled_length(count, rate, SAMPLE_RATE) == 0:  # one sample at a high rate is none at ours
         with pytest.raises(AudioError, match="no sound to convert"):
             convert(Audio(samples, rate), voice)
         return
     [take] = convert(Audio(samples, rate), voice).takes
-    assert take.audio.rate == SAMPLE_RATE
+    assert take.audio.rate == max(rate, SAMPLE_RATE)
+    wanted = count if rate >= SAMPLE_RATE else resampled_length(count, rate, SAMPLE_RATE)
     assert take.audio.samples.shape == (channels, wanted)
     assert np.isfinite(take.audio.samples).all()
 
@@ -337,7 +338,7 @@ def test_convert_auto_and_best_transpose_stay_within_the_range(voice, transpose)
 def test_convert_says_what_is_beyond_the_range(voice):
     conversion = convert(Audio(vowel(3000.0)[None], SAMPLE_RATE), voice, ConversionSettings())
     assert conversion.warning is not None
-    assert "above C7, the highest note that can be converted" in conversion.warning
+    assert "too high to convert (above C7)" in conversion.warning
     assert not detect_pitch(conversion.takes[0].audio.samples[0], SAMPLE_RATE).voiced[20:-20].any()
 
 
@@ -497,6 +498,63 @@ def test_convert_in_small_windows_matches_one_window_with_the_same_features(sing
     for one, other in zip(whole, pieces, strict=True):
         difference = one.audio.samples - other.audio.samples
         assert level_db(difference) < level_db(one.audio.samples) + WINDOWING_DB
+
+
+def sung_twice(sing) -> np.ndarray:
+    """Two channels, the second sung once more: a double, which is converted by itself."""
+    lead = sing(4.0)
+    time = np.arange(len(lead))
+    return np.stack([lead, np.interp(1.006 * time, time, lead)]).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "chosen", "numbers"),
+    [
+        (lambda sing: sing(4.0)[None], {"transpose": 0}, (1, 2, 3, 8)),
+        (lambda sing: sing(4.0)[None], {"transpose": 3, "takes": 3, "likeness": 0.7}, (1, 3)),
+        (lambda sing: np.stack([sing(4.0), 0.5 * sing(4.0)]), {"harmony": "third_above"}, (1, 3)),
+        (sung_twice, {"transpose": -3}, (1, 3)),
+    ],
+    ids=["mono", "takes", "stereo", "double"],
+)
+def test_convert_gives_the_same_samples_for_any_number_of_threads(recorded, chosen, numbers, sing, voice, monkeypatch):
+    small_windows(monkeypatch)
+    recording, settings = Audio(recorded(sing), SAMPLE_RATE), ConversionSettings(**chosen)
+    one, *others = (convert(recording, voice, settings, threads=threads) for threads in numbers)
+    for other in others:
+        for take, same in zip(one.takes, other.takes, strict=True):
+            np.testing.assert_array_equal(take.audio.samples, same.audio.samples)
+
+
+def test_edit_take_gives_the_same_samples_for_any_number_of_threads(sung, voice):
+    done, edits = convert(sung, voice, ConversionSettings()), [Shift(1.0, 2.0, semitones=1.0)]
+    one, *others = (edit_take(sung, done, 0, voice, edits, threads=threads).audio for threads in (1, 2, 8))
+    for other in others:
+        np.testing.assert_array_equal(one.samples, other.samples)
+
+
+def test_convert_shares_the_cores_as_it_goes(sung, voice, monkeypatch):
+    """A function that says how many threads there are is asked again, and all that it can say gives the same."""
+    small_windows(monkeypatch)
+    said = iter([1, 3, 2, 1])
+    shared = convert(sung, voice, ConversionSettings(), threads=lambda: next(said, 2))
+    assert next(said, None) is None
+    alone = convert(sung, voice, ConversionSettings(), threads=1)
+    np.testing.assert_array_equal(shared.takes[0].audio.samples, alone.takes[0].audio.samples)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_convert_leaves_torch_its_number_of_threads(sung, voice, threads):
+    before = torch.get_num_threads()
+
+    def cancel(fraction: float, message: str) -> None:
+        if fraction > 0.6:
+            raise Cancelled
+
+    with pytest.raises(Cancelled):
+        convert(sung, voice, report=cancel, threads=threads)
+    assert torch.get_num_threads() == before
+    assert not [one for one in threading.enumerate() if one.name.startswith("window")]
 
 
 def test_analysed_windows_give_nearly_the_content_of_the_whole_recording():

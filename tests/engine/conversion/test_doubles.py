@@ -39,7 +39,7 @@ def in_a_room(lead: np.ndarray, seed: int) -> np.ndarray:
 
 def doubles(*channels: np.ndarray) -> frozenset[int]:
     samples = np.stack(channels)
-    return DetectedDoubles()(Window(samples, 0, 0, frame_count(samples.shape[1]), last=True))
+    return DetectedDoubles()(Window(samples, 0, 0, frame_count(samples.shape[1]), last=True))()
 
 
 def cents_off(take: np.ndarray, sung: np.ndarray) -> float:
@@ -73,9 +73,9 @@ def test_a_part_a_third_away_is_no_double(sing, lead):
 def test_doubles_stay_where_a_later_window_cannot_tell(lead):
     found, silent = DetectedDoubles(), np.zeros_like(lead)
     samples = np.stack([lead, sung_again(lead)])
-    assert found(Window(samples, 0, 0, 500, last=False)) == {1}
+    assert found(Window(samples, 0, 0, 500, last=False))() == {1}
     hardly = np.stack([lead, np.where(np.arange(len(lead)) < 2000, samples[1], silent)])
-    assert found(Window(hardly, 500, 500, 1000, last=True)) == {1}
+    assert found(Window(hardly, 500, 500, 1000, last=True))() == {1}
 
 
 def test_convert_keeps_the_intonation_and_the_level_of_a_double(lead, voice):

@@ -44,9 +44,22 @@ def test_best_key_leaves_fewest_notes_outside(seconds, semitones, outside):
 
 def test_best_key_for_refuses_a_voice_without_a_range():
     card = load_card(DEMO_VOICES / "kerstin")
-    assert best_key_for(sung(m62=1.0), card).semitones == -3  # B2 to B3
     with pytest.raises(SettingsError, match="range of Kerstin is not known"):
-        best_key_for(sung(m62=1.0), replace(card, vocal_range={}))
+        best_key_for(sung(m62=1.0), replace(card, vocal_range={}), sung=True)
+
+
+@pytest.mark.parametrize(
+    ("voice", "note", "speech", "singing"),
+    [
+        ("kerstin", 62, -3, 0),  # speaks from B2 to B3, would sing up to A4
+        ("safiye", 46, 5, 9),  # sings from G3 to C5, would speak from D#3 to D#4
+        ("safiye", 66, -3, 0),
+        ("koguchi", 62, 0, 0),  # both were recorded
+    ],
+)
+def test_best_key_for_goes_by_the_range_of_speech_or_of_singing(voice, note, speech, singing):
+    card, seconds = load_card(DEMO_VOICES / voice), sung(**{f"m{note}": 1.0})
+    assert [best_key_for(seconds, card, sung=sings).semitones for sings in (False, True)] == [speech, singing]
 
 
 def test_best_key_moves_no_note_beyond_the_range_of_notes():

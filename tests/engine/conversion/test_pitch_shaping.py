@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -132,8 +134,23 @@ def test_fitting_transpose_aims_at_the_spoken_or_sung_pitch_of_the_voice():
     both = voice(56, spoken=52, sung=61)
     assert fitting_transpose(middle(48), both, sung=False) == 4
     assert fitting_transpose(middle(53), both, sung=True) == 12
-    only_sings = voice(56, sung=61)  # where it speaks is not known
-    assert fitting_transpose(middle(48), only_sings, sung=False) == 8
+
+
+def test_fitting_transpose_aims_at_where_a_singing_voice_would_speak():
+    goekhan = replace(voice(55.4, sung=55.4), gender="male")
+    readers = [39.0, 45.0, 48.0, 55.0]  # from 78 Hz; he sings about 233 and would speak about 117
+    assert [fitting_transpose(middle(note), goekhan, sung=False) for note in readers] == [5, 0, 0, -7]
+    safiye = replace(voice(63.9, sung=63.9), gender="female")
+    assert [fitting_transpose(middle(note), safiye, sung=False) for note in readers] == [12, 9, 6, 0]
+    assert fitting_transpose(middle(53), safiye, sung=True) == 12
+
+
+@pytest.mark.parametrize(
+    ("source", "octaves"), [(50, 0), (53, 0), (58, 0), (60, 0), (62, -12), (66, -12), (44, 0), (43, 12)]
+)
+def test_fitting_transpose_of_singing_is_at_home_from_speech_to_a_third_of_the_way_up(source, octaves):
+    kathleen = replace(voice(50.7, spoken=50.7), gender="female")  # would sing about 60
+    assert fitting_transpose(middle(source), kathleen, sung=True) == octaves
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from engine.conversion.rerendering import EarlierEdit, FileTake, edit_file, edit
 from engine.conversion.settings import ConversionSettings
 from engine.errors import AudioError, Cancelled, EditError, SettingsError
 from engine.units import FRAME_RATE, HOP, SAMPLE_RATE
+from engine.workers import Workers
 
 SEAM_DB = -60.0  # what a seam differs from the take as it was, at most (measured on songs and speech: -76)
 
@@ -141,7 +142,7 @@ def test_patch_renderer_reproduces_the_take_where_the_pitch_is_unchanged(sung, v
     edits = [FixOctave(1.0, 1.5, 1), Shift(1.0, 1.5, -12.0)]
     plan = plan_patches(done.edit_data, 0, edits)
     patch = replace(plan.patches[0], octaves=np.zeros_like(plan.patches[0].octaves))
-    renderer = module._PatchRenderer(sung, done.edit_data, 0, voice, "cpu")
+    renderer = module._PatchRenderer(sung, done.edit_data, 0, voice, "cpu", Workers(1))
     was = done.takes[0].audio.samples[:, patch.first * HOP : patch.last * HOP]
     again = np.concatenate(list(renderer.render(patch)), 1)
     assert level_db(again - was) < level_db(was) - 50
@@ -181,7 +182,10 @@ def test_edit_take_shifts_recordings_of_other_rates_and_channel_counts(sing, voi
         (gains * tone + 0.002 * np.random.default_rng(0).standard_normal((channels, 1))).astype(np.float32), rate
     )
     done, edits = convert(audio, voice), [Shift(1.0, 1.3, 2.0)]
-    old, new = done.takes[0].audio.samples, edit_take(audio, done, 0, voice, edits).audio.samples
+    edited = edit_take(audio, done, 0, voice, edits)
+    assert edited.audio.rate == max(rate, SAMPLE_RATE)
+    assert edited.audio.samples.shape == (channels, round(2.5 * edited.audio.rate))
+    old, new = done.takes[0].rendered.samples, edited.rendered.samples
     assert new.shape == old.shape == (channels, round(2.5 * SAMPLE_RATE))
     begin, end = changed(old, new)
     assert begin > 0.5

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from engine.audio.files import Audio
 from engine.features.clips import analyse_clip
-from engine.features.retrieval import gather_retrieval_frames, nearest_frames, retrieve
+from engine.features.retrieval import FrameSearch, gather_retrieval_frames, in_context, nearest_frames, retrieve
 from engine.networks.content_encoder import CONTENT, mix_content
 from engine.units import SAMPLE_RATE
 
@@ -142,3 +142,15 @@ def test_retrieve_with_averaging_keeps_a_sustained_sound_steady():
 def test_retrieve_with_averaging_keeps_an_even_offset_up_to_the_ends():
     content, own = unit(*[1] * 30), unit(2, 2, 2, 2)
     torch.testing.assert_close(retrieve(content, own, 0.7, 10), retrieve(content, own, 0.7))
+
+
+def test_frame_search_finds_for_several_pieces_at_once_what_it_finds_for_each():
+    """With rows of its own left out for each piece, and where only every second frame is compared."""
+    drawn = torch.Generator().manual_seed(2)
+    own = torch.nn.functional.normalize(torch.randn(5000, CONTENT, generator=drawn), dim=1)
+    pieces = torch.stack([own[first : first + 50] for first in (0, 700, 4950)])
+    search, rows = FrameSearch(own), [slice(0, 50), slice(0), slice(4900, 5000)]
+    first, stop = torch.tensor([search.compared(one) for one in rows])[..., None, None].unbind(1)
+    found = search.nearest(in_context(pieces), first, stop)
+    for piece, forbidden, one in zip(pieces, rows, found, strict=True):
+        torch.testing.assert_close(one, nearest_frames(piece, own, forbidden), atol=1e-5, rtol=0)

@@ -19,6 +19,7 @@ from engine.features.sustained_notes import (
 from engine.networks.base import load_base
 from engine.networks.content_encoder import CONTENT
 from engine.networks.listener import FEATURES
+from engine.workers import Workers
 
 FRAMES = 200
 
@@ -171,7 +172,8 @@ def features(frames: int) -> np.ndarray:
 @pytest.mark.parametrize("frames", [1600, 20_000])
 def test_gather_sustained_notes_gathers_only_long_notes(frames):
     envelope, voicing = recording(frames)
-    held = gather_sustained_notes(load_base(), features(frames), torch.zeros(FEATURES), envelope, voicing, Level(-4.0))
+    mean = torch.zeros(FEATURES)
+    held = gather_sustained_notes(load_base(), features(frames), mean, envelope, voicing, Level(-4.0), Workers(2))
     assert held.rows.shape[1] == WIDTH
     most = min(frames, 6000) / 2
     assert 0.6 * most < float(held.frames.sum()) <= most
@@ -187,7 +189,8 @@ def test_gather_sustained_notes_keeps_the_content_of_each_note_of_a_long_recordi
     """Also of a long recording, of which only stretches are gone through."""
     base, frames = load_base(), 20_000
     envelope, voicing = recording(frames)
-    held = gather_sustained_notes(base, features(frames), torch.zeros(FEATURES), envelope, voicing, Level(-4.0))
+    mean = torch.zeros(FEATURES)
+    held = gather_sustained_notes(base, features(frames), mean, envelope, voicing, Level(-4.0), Workers(2))
     with torch.inference_mode():
         whole = base.content(torch.from_numpy(features(1600))[None], torch.zeros(1, FEATURES), 1600)[0]
     said = layer_norm(whole[[100, 500]], (CONTENT,))
@@ -202,5 +205,6 @@ def test_gather_sustained_notes_keeps_the_content_of_each_note_of_a_long_recordi
 @pytest.mark.parametrize("frames", [1, 30])
 def test_gather_sustained_notes_returns_no_rows_for_a_very_short_recording(frames):
     envelope, voicing = np.full((frames, BANDS), -4.0, np.float32), np.zeros(frames, np.float32)
-    held = gather_sustained_notes(load_base(), features(frames), torch.zeros(FEATURES), envelope, voicing, Level(-4.0))
+    mean = torch.zeros(FEATURES)
+    held = gather_sustained_notes(load_base(), features(frames), mean, envelope, voicing, Level(-4.0), Workers(2))
     assert held.rows.shape == (0, WIDTH)

@@ -1,5 +1,7 @@
 """The key of a performance: as for a recording of it, and steady."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from engine.live.running_key import RunningKey
@@ -41,5 +43,10 @@ def test_transpose_follows_another_singer_within_half_a_minute():
 
 def test_transpose_of_speech_goes_by_semitones():
     key, spoken = RunningKey(), CARD.pitch_where(False).median
+    key.hear(frames(spoken - 7))
+    assert key.transpose_for(CARD, False) == 5  # of a voice that only sang: to within two of the estimate
+    key.hear(frames(spoken, 10_000))
+    assert key.transpose_for(CARD, False) == 0
+    key = RunningKey()
     key.hear(frames(spoken - 5))
-    assert key.transpose_for(CARD, False) == 5
+    assert key.transpose_for(replace(CARD, spoken_pitch=CARD.pitch_where(False)), False) == 5

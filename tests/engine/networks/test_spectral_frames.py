@@ -2,7 +2,7 @@ import numpy as np
 import torch
 from scipy.signal import freqz
 
-from engine.networks.spectral_frames import cut_frames, frame_spectra, minimum_phase, overlap_add, response
+from engine.networks.spectral_frames import cut_frames, frame_spectra, minimum_phase, overlap_add
 from engine.units import HOP
 
 
@@ -10,12 +10,6 @@ def test_frames_cut_and_added_again_are_the_samples():
     samples = np.random.default_rng(0).standard_normal(40 * HOP).astype(np.float32)
     joined = overlap_add(frame_spectra(cut_frames(samples, 41))[None])[0].numpy()
     np.testing.assert_allclose(joined, samples, atol=1e-5)
-
-
-def test_response_has_the_gain_and_its_minimum_phase():
-    log_gain = torch.linspace(-2.0, 1.0, 769)
-    torch.testing.assert_close(response(log_gain).abs(), log_gain.exp())
-    torch.testing.assert_close(response(log_gain).log().imag, minimum_phase(log_gain), atol=1e-4, rtol=0)
 
 
 def test_minimum_phase_matches_a_one_pole_filter():

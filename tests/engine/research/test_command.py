@@ -42,6 +42,14 @@ def test_command_names_a_part_that_does_not_exist(capsys):
     assert "beauty" in capsys.readouterr().err
 
 
+def test_command_refuses_several_numbers_of_threads_where_a_part_takes_one(capsys):
+    for part, given, said in (("rvc", "1,2", "takes one number"), ("rvc", "0", "invalid"), ("rvc", "two", "invalid")):
+        with pytest.raises(SystemExit) as caught:
+            main("benchmark", [part, "--threads", given])
+        assert caught.value.code == 2
+        assert said in capsys.readouterr().err
+
+
 def test_every_few_seconds_reports_rarely_and_at_the_end():
     times, shown = iter([0.0, 1.0, 6.0, 6.0, 7.0, 7.5, 7.5]), []
     report = every_few_seconds(lambda fraction, message: shown.append(fraction), lambda: next(times))

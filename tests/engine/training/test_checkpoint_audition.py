@@ -99,3 +99,16 @@ def test_audition_scores_and_renderings_are_the_same_on_processors_with_halves(
 )
 def test_audition_scores_score_drops_with_each_worse_figure(name, worse):
     assert replace(SCORES, **{name: worse}).score < SCORES.score
+
+
+@pytest.mark.system
+def test_audition_evaluate_scores_recordings_the_same_beside_each_other(short_auditions, held_out, voice, tmp_path):
+    scores = {}
+    for at_once in (1, 3):
+        folder = tmp_path / str(at_once)
+        audition = Audition(load_base(), voice.timbre, [held_out], tmp_path / "originals", at_once=at_once)
+        folder.mkdir()
+        scores[at_once] = audition.evaluate(voice, folder)
+    assert scores[1] == scores[3]
+    for path in (tmp_path / "1").iterdir():
+        assert np.array_equal(read_audio(path).samples, read_audio(tmp_path / "3" / path.name).samples)

@@ -1,23 +1,23 @@
 import copy
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
-from engine.analysis.envelope import BANDS
 from engine.audio.files import Audio
 from engine.devices import working_device
 from engine.features.clips import Clip, analyse_clip
 from engine.features.speaker_timbre import speaker_timbre
 from engine.networks.base import WEIGHTS, load_base, load_weights
-from engine.networks.content_encoder import CONTENT
 from engine.networks.discriminator import EnvelopeDiscriminator
 from engine.networks.timbre_encoder import TIMBRE
-from engine.training.fine_tuning import PIECE_FRAMES, FineTuning, epoch_pieces, make_batch
+from engine.training.fine_tuning import FineTuning
 from engine.training.plan import TrainingPlan
 from engine.units import SAMPLE_RATE
+from tests.engine.pretended_gpu import crossings, pretended_gpu
 from tests.halves import forced_halves, product_precisions
 
 PLAN = TrainingPlan(batch=3, foreign=2)
@@ -42,69 +42,6 @@ def same(one: dict, other: dict) -> bool:
 def moved(before: dict, after: dict) -> Tensor:
     """What was added to all weights, as one vector."""
     return torch.cat([(after[name] - value).flatten() for name, value in before.items()])
-
-
-# ---- pieces and batches
-
-
-def test_epoch_pieces_covers_nearly_all_frames_of_each_clip(clips):
-    pieces = epoch_pieces(clips, seed=0, epoch=0)
-    assert len(pieces) == 2 * 6  # 801 frames are five pieces and a little more
-    for number, clip in enumerate(clips):
-        seen = np.zeros(len(clip.pitch), int)
-        for clip_number, first in pieces:
-            if clip_number == number:
-                assert 0 <= first <= len(clip.pitch) - PIECE_FRAMES
-                seen[first : first + PIECE_FRAMES] += 1
-        assert (seen > 0).mean() > 0.9
-        assert seen.max() <= 3
-
-
-def test_epoch_pieces_is_repeatable_and_differs_by_seed_and_epoch(clips):
-    assert epoch_pieces(clips, 0, 3) == epoch_pieces(clips, 0, 3)
-    assert epoch_pieces(clips, 0, 3) != epoch_pieces(clips, 0, 4)
-    assert epoch_pieces(clips, 0, 3) != epoch_pieces(clips, 1, 3)
-
-
-def test_epoch_pieces_leaves_out_silence(sing):
-    samples = np.concatenate([sing(4.0), np.zeros(20 * SAMPLE_RATE, np.float32)])
-    clip = analyse_clip(Audio(samples[None], SAMPLE_RATE))
-    assert max(first for _, first in epoch_pieces([clip], 0, 0)) <= 400
-    assert epoch_pieces([clip.piece(600, 1400)], 0, 0) == []
-
-
-def test_make_batch_is_repeatable_for_a_seed_and_step(clips):
-    one, same_again = make_batch(clips, PIECES, 0, 3), make_batch(clips, PIECES, 0, 3)
-    other = make_batch(clips, PIECES, 0, 4)
-    assert one.envelope.shape == (3, PIECE_FRAMES, BANDS)
-    assert one.content.shape == (3, PIECE_FRAMES, CONTENT)
-    assert one.prosody.shape == (3, PIECE_FRAMES, 3)
-    assert torch.equal(one.content, same_again.content)
-    assert torch.equal(one.envelope, other.envelope)
-
-
-def test_make_batch_draws_all_augmentations_about_equally_often(clips):
-    """Over many steps in all of them, each as often; the envelope stays that of the recording."""
-    three = [replace(clip, content=np.stack([clip.content[0] + np.float16(n) for n in range(3)])) for clip in clips]
-    plain = make_batch(clips, PIECES, 0, 0).content
-    drawn = []
-    for step in range(40):
-        moved = make_batch(three, PIECES, 0, step).content - plain
-        drawn += moved.mean((1, 2)).round().int().tolist()
-        torch.testing.assert_close(moved, moved.mean((1, 2), keepdim=True).round().expand_as(moved), atol=0.01, rtol=0)
-    counts = np.bincount(drawn, minlength=3)
-    assert len(counts) == 3
-    assert counts.min() > 20
-
-
-def test_make_batch_repeats_a_clip_shorter_than_a_piece(clips):
-    batch = make_batch([clips[0].piece(100, 120)], [(0, 0)], 0, 0)
-    assert batch.envelope.shape == (1, PIECE_FRAMES, BANDS)
-    torch.testing.assert_close(batch.envelope[:, :20], batch.envelope[:, 20:40])
-    torch.testing.assert_close(batch.content[:, :20], batch.content[:, 20:40])
-
-
-# ---- steps
 
 
 @pytest.mark.system
@@ -230,3 +167,112 @@ def test_speaker_timbre_is_closer_between_clips_of_one_voice(clips, sing):
 
 def test_envelope_discriminator_loads_the_installed_weights():
     EnvelopeDiscriminator().load_state_dict(load_weights(WEIGHTS / "discriminator.safetensors"), strict=True)
+
+
+# ---- queued ahead of a device
+
+
+def ahead_of(clips: list[Clip], plan: TrainingPlan = PLAN) -> FineTuning:
+    return FineTuning(load_base(), clips, plan, ahead=True)
+
+
+def test_fine_tuning_ahead_learns_what_steps_that_are_waited_for_learn(clips, tuning):
+    ahead = ahead_of(clips)
+    expected = [tuning.step(40 + number, PIECES) for number in range(3)]
+    found = ahead.read([ahead.queue(step) for step in ahead.draw(40, [PIECES] * 3)])
+    for one, other in zip(found, expected, strict=True):
+        assert one == pytest.approx(other, rel=1e-4)
+    start = FineTuning(load_base(), clips, PLAN).state()["learned"]
+    wanted = moved(start, tuning.state()["learned"])
+    assert (moved(start, ahead.state()["learned"]) - wanted).norm() < 0.01 * wanted.norm()
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_fine_tuning_ahead_leaves_out_a_batch_with_nan_or_infinity_and_goes_on(clips, value):
+    tuning = ahead_of(clips)
+    tuning.step(40, PIECES)
+    before = copy.deepcopy(tuning.state())
+    poisoned = replace(clips[0], envelope=clips[0].envelope.copy())
+    poisoned.envelope[10:20] = value
+    tuning.clips = [poisoned, clips[1]]
+    assert tuning.step(41, PIECES) is None
+    after = tuning.state()
+    assert same(after["learned"], before["learned"])
+    assert same(after["critic"], before["critic"])
+    for name in ("optimizer", "judge"):
+        counted = [{int(one["step"]) for one in state[name]["state"].values()} for state in (before, after)]
+        assert counted == [{1}, {1}]
+    assert tuning.is_sound()
+    tuning.clips = clips
+    assert tuning.step(42, PIECES) is not None
+    assert not same(tuning.state()["learned"], before["learned"])
+
+
+def test_fine_tuning_ahead_reads_none_once_weights_are_nan(clips):
+    tuning = ahead_of(clips)
+    with torch.no_grad():
+        tuning.discriminator.leave.bias[0] = float("nan")
+    assert tuning.step(0, PIECES) is None
+    assert not tuning.is_sound()
+
+
+@pytest.mark.parametrize("ahead", [True, False])
+def test_fine_tuning_restores_a_state_of_the_other_kind(clips, ahead):
+    """A training begun on a graphics card goes on on the processor, and the other way round."""
+    first, second = (FineTuning(load_base(), clips, PLAN, ahead=one) for one in (ahead, not ahead))
+    first.step(40, PIECES)
+    second.restore(copy.deepcopy(first.state()))
+    before = copy.deepcopy(second.state()["learned"])
+    figures = [one.step(41, PIECES) for one in (first, second)]
+    assert figures[1] == pytest.approx(figures[0], rel=1e-4)
+    wanted = moved(before, first.state()["learned"])
+    assert (moved(before, second.state()["learned"]) - wanted).norm() < 0.01 * wanted.norm()
+    assert second.optimizer.param_groups[0]["fused"] == (None if ahead else True)
+
+
+@pytest.mark.parametrize("ahead", [True, False])
+def test_fine_tuning_step_works_where_no_piece_is_retrieved(clips, tuning, ahead):
+    own = FineTuning(load_base(), clips, PLAN, ahead=ahead)
+    number = next(n for n in range(100) if not len(own.draw(n, [PIECES[:1]])[0].drawn.strengths))
+    assert own.step(number, PIECES[:1]) is not None
+
+
+def test_fine_tuning_steps_taken_together_move_by_the_square_root_and_count_all(clips):
+    """Four steps as one: twice the rate of the step that would be their last, and four times the foreign pieces."""
+
+    def moved_by(number: int, together: float) -> float:
+        tuning = FineTuning(load_base(), clips, PLAN)
+        tuning.together = together
+        before = tuning.timbre.detach().clone()
+        tuning.step(number, PIECES)
+        return float((tuning.timbre.detach() - before).norm())
+
+    for fourth, number in ((24, 99), (2, 11)):  # after and within the slow beginning
+        assert moved_by(fourth, 4.0) == pytest.approx(2 * moved_by(number, 1.0), rel=0.02)
+    tuning = FineTuning(load_base(), clips, PLAN)
+    tuning.together = 4.0
+    [step] = tuning.draw(0, [PIECES])
+    assert len(step.drawn.foreign) == len(set(step.drawn.foreign.tolist())) == 4 * PLAN.foreign
+
+
+@pytest.mark.filterwarnings("ignore:for .*copying from a non-meta parameter")
+@pytest.mark.filterwarnings("ignore:Converting a tensor with requires_grad=True to a scalar")
+def test_fine_tuning_ahead_crosses_to_the_device_once_before_steps_and_once_after(clips, monkeypatch):
+    """No `.item()`, `.cpu()`, `.numpy()` or copy in a step, counted in torch itself."""
+    adam = import_module("torch.optim.adam")
+    monkeypatch.setattr(adam, "_device_dtype_check_for_fused", lambda *_: None)  # the device is only pretended
+    ahead = ahead_of(clips)
+    expected = ahead.read([ahead.queue(step) for step in ahead.draw(0, [PIECES, PIECES[1:]])])
+    with pretended_gpu() as gpu:
+        tuning = FineTuning(load_base(device=gpu), clips, PLAN, ahead=True)
+        tuning.step(0, PIECES)
+        tuning = FineTuning(load_base(device=gpu), clips, PLAN, ahead=True)
+        with crossings() as crossed:
+            steps = tuning.draw(0, [PIECES, PIECES[1:]])
+            assert len(crossed) == 2  # whole numbers, and others
+            crossed.clear()
+            queued = [tuning.queue(step) for step in steps]
+            assert crossed == []
+            found = tuning.read(queued)
+            assert len(crossed) == 1
+    assert found == [pytest.approx(one, rel=1e-4) for one in expected]

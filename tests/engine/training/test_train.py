@@ -5,8 +5,10 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -582,3 +584,149 @@ def test_train_dataset_refuses_a_dataset_without_voice(tmp_path):
 def test_read_history_returns_none_for_an_empty_folder(tmp_path):
     assert read_history(tmp_path) is None
     assert TrainingHistory().state == "training"
+
+
+# ---- ahead of a graphics card
+
+
+@pytest.fixture
+def ahead(monkeypatch) -> None:
+    """The processor trains as a graphics card does, with up to four steps taken as one."""
+    monkeypatch.setattr(module, "_MOST_TOGETHER", 4)
+    monkeypatch.setattr(module, "FineTuning", partial(FineTuning, ahead=True))
+
+
+AHEAD = replace(PLAN, epochs=3, batch=2, evaluate_epochs=1)
+
+
+@pytest.fixture
+def sizes(monkeypatch) -> list[int]:
+    """The sizes of batches, whose steps do nothing."""
+    seen: list[int] = []
+
+    def queue(self, step, share):
+        seen.append(len(step.pieces))
+        return torch.tensor([0.5, 0.5, 0.0, 0.0, 0.0, 1.0])
+
+    monkeypatch.setattr(FineTuning, "queue", queue)
+    return seen
+
+
+def test_train_ahead_resumed_after_a_stop_equals_an_uninterrupted_training(clips, tmp_path, monkeypatch, ahead):
+    skip_estimates(monkeypatch)
+    wanted = train(clips, AHEAD, tmp_path / "whole")
+    assert [line["epoch"] for line in read_history(tmp_path / "whole").evaluations] == [0, 1, 2, 3]
+    told = 0
+
+    def stop(fraction: float, message: str) -> None:
+        nonlocal told
+        told += message.startswith("epoch")
+        if told == 3:
+            raise Cancelled
+
+    with pytest.raises(Cancelled):
+        train(clips, AHEAD, tmp_path / "stopped", stop)
+    assert 0 < read_history(tmp_path / "stopped").epoch < 3
+    found = train(clips, AHEAD, tmp_path / "stopped")
+    assert same_weights(found, wanted)
+    assert curve(tmp_path / "stopped")["epochs"] == curve(tmp_path / "whole")["epochs"]
+
+
+def test_train_ahead_goes_on_while_a_checkpoint_is_auditioned(clips, tmp_path, monkeypatch, ahead, sizes):
+    """Each audition waits for an epoch after it: one after the other, they would wait for each other."""
+    scored(monkeypatch, [0.1, 0.9, 0.3, 0.2])
+    scoring, trained_on = module.Audition.evaluate, threading.Semaphore(0)
+
+    def evaluate(self, voice, folder):
+        assert voice.card.training["epochs"] == AHEAD.epochs or trained_on.acquire(timeout=120)
+        return scoring(self, voice, folder)
+
+    def train_epoch(self):
+        whole(self)
+        trained_on.release()
+
+    whole = module._Training._train_epoch
+    monkeypatch.setattr(module._Training, "_train_epoch", train_epoch)
+    monkeypatch.setattr(module.Audition, "evaluate", evaluate)
+    voice = train(clips, AHEAD, tmp_path)
+    found = [(line["epoch"], line["likeness"]) for line in read_history(tmp_path).evaluations]
+    assert found == [(0, 0.1), (1, 0.9), (2, 0.3), (3, 0.2)]
+    assert voice.card.training["best_epoch"] == 1
+    assert not list((tmp_path / EVALUATIONS_FOLDER).glob(".*"))
+
+
+def test_train_ahead_passes_on_what_goes_wrong_in_an_audition(clips, tmp_path, monkeypatch, ahead, sizes):
+    def evaluate(self, voice, folder):
+        raise AudioError("the disk is full")
+
+    scored(monkeypatch, [])
+    monkeypatch.setattr(module.Audition, "evaluate", evaluate)
+    with pytest.raises(AudioError, match="disk is full"):
+        train(clips, AHEAD, tmp_path)
+
+
+def test_train_ahead_stops_early_one_evaluation_later(clips, tmp_path, monkeypatch, ahead, sizes):
+    """At the same epoch however long auditions take."""
+    scored(monkeypatch, [0.1, 0.9, 0.5, 0.4, 0.3, 0.2])
+    train(clips, replace(AHEAD, epochs=50, patience=3), tmp_path)
+    history = read_history(tmp_path)
+    assert (history.state, history.epoch, history.best["epoch"]) == ("completed", 5, 1)
+
+
+@pytest.mark.parametrize(("batch", "expected"), [(1, [4, 4]), (2, [4, 4]), (3, [4, 4]), (6, [6, 2])])
+def test_train_ahead_takes_more_pieces_at_a_time_in_equal_steps(
+    clips, tmp_path, monkeypatch, ahead, sizes, batch, expected
+):
+    """Eight pieces: at most four times the batch that was planned, and two steps of an epoch at least."""
+    scored(monkeypatch, [0.1, 0.2])
+    train(clips, replace(AHEAD, epochs=1, batch=batch), tmp_path)
+    assert sizes == expected
+
+
+def test_train_ahead_takes_the_batch_of_the_plan_by_default(clips, tmp_path, monkeypatch, sizes):
+    monkeypatch.setattr(module, "FineTuning", partial(FineTuning, ahead=True))
+    scored(monkeypatch, [0.1, 0.2])
+    train(clips, replace(AHEAD, epochs=1, batch=3), tmp_path)
+    assert sizes == [3, 3, 2]
+
+
+def test_train_ahead_halves_the_batch_when_out_of_memory_and_reports_it(clips, tmp_path, monkeypatch, ahead, sizes):
+    counted = FineTuning.queue
+
+    def queue(self, step, share):
+        if len(step.pieces) > 2:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return counted(self, step, share)
+
+    scored(monkeypatch, [0.1, 0.2])
+    monkeypatch.setattr(FineTuning, "queue", queue)
+    train(clips, replace(AHEAD, epochs=1), tmp_path)
+    assert sizes == [2] * 4
+    assert "batch size is now 2" in read_history(tmp_path).events[0]["text"]
+
+
+def test_train_ahead_reports_a_non_finite_step_and_halves_the_learning_rate(clips, tmp_path, monkeypatch, ahead):
+    shares = []
+
+    def queue(self, step, share):
+        shares.append(share)
+        return torch.tensor([0.5, 0.5, 0.0, 0.0, 0.0, 0.0 if step.number == 2 else 1.0])
+
+    scored(monkeypatch, [0.1] * 4)
+    monkeypatch.setattr(FineTuning, "queue", queue)
+    train(clips, replace(AHEAD, epochs=3), tmp_path)
+    assert shares == [1.0] * 4 + [0.5] * 2
+    [event] = read_history(tmp_path).events
+    assert "was skipped" in event["text"]
+    assert [line["steps"] for line in read_history(tmp_path).epochs] == [2, 1, 2]
+
+
+def test_estimate_training_ahead_counts_what_auditions_add_to_the_epochs(clips, tmp_path, monkeypatch, ahead):
+    """By a clock of the test's own: an audition of 10 s beside an epoch of 0.6 s."""
+    clock = OwnClock()
+    monkeypatch.setattr(module, "time", clock)
+    monkeypatch.setattr(FineTuning, "step", lambda *_: clock.sleep(0.3))
+    monkeypatch.setattr(module.Audition, "evaluate", lambda *_: clock.sleep(10.0))
+    estimate = estimate_training(clips, replace(AHEAD, epochs=10))
+    assert estimate.epoch_s == pytest.approx(0.6, abs=0.1)
+    assert estimate.evaluation_s == pytest.approx(10.0 - estimate.epoch_s, abs=1.0)

@@ -203,8 +203,40 @@ def test_blend_voices_averages_spoken_and_sung_pitch_where_known(anna, bert):
     card = blend_voices(speaks, bert, 0.25, "Mia", "mia").card
     assert card.spoken_pitch == PitchStatistics(52.0, 57.0, 63.0)  # of all of Bert's, where he speaks being unknown
     assert card.sung_pitch is None
+    assert list(card.estimates) == ["sung_pitch"]
+
+
+def test_blend_voices_says_what_of_a_pitch_rests_on_an_estimate(anna, bert, tmp_path):
+    """One only speaks and the other only sings: each brings an estimate of what it was not recorded at."""
+    speaks = replace(anna, card=replace(ANNA, spoken_pitch=PitchStatistics(51.0, 55.4, 61.0)))
     sings = replace(bert, card=replace(BERT, sung_pitch=PitchStatistics(44.0, 52.0, 64.0)))
-    assert blend_voices(speaks, sings, 0.75, "Mia", "mia").card.sung_pitch == PitchStatistics(48.5, 56.0, 68.0)
+    blend = blend_voices(speaks, sings, 0.75, "Mia", "mia")
+    assert blend.card.spoken_pitch.median == pytest.approx(0.25 * 55.4 + 0.75 * 45.4)
+    assert blend.card.sung_pitch.median == pytest.approx(0.25 * 62.3 + 0.75 * 52.0, abs=0.01)
+    assert blend.card.estimates == {"spoken_pitch": blend.card.spoken_pitch, "sung_pitch": blend.card.sung_pitch}
+    assert blend.card.is_known_to(sing=True)  # by one of the two
+    save_voice(blend, tmp_path / "mia")
+    assert load_voice("mia", tmp_path).card == blend.card
+    again = blend_voices(blend, blend, 0.5, "Mia", "mia").card
+    assert again.estimates == blend.card.estimates
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_blend_voices_of_one_voice_alone_knows_what_that_one_knows(anna, bert, share):
+    speaks = replace(anna, card=replace(ANNA, spoken_pitch=PitchStatistics(51.0, 55.4, 61.0)))
+    sings = replace(bert, card=replace(BERT, sung_pitch=PitchStatistics(44.0, 52.0, 64.0)))
+    card = blend_voices(speaks, sings, share, "Mia", "mia").card
+    only = (sings if share else speaks).card
+    assert (card.spoken_pitch, card.sung_pitch) == (only.spoken_pitch, only.sung_pitch)
+    assert card.estimates == only.estimates
+
+
+def test_blend_voices_estimates_anew_where_neither_was_recorded(anna, bert):
+    sing = [replace(one, card=replace(one.card, sung_pitch=one.card.pitch)) for one in (anna, bert)]
+    card = blend_voices(*sing, 0.5, "Mia", "mia").card
+    assert (card.spoken_pitch, card.estimated) == (None, {})
+    assert card.is_estimated(sung=False)
+    assert card.pitch_where(sung=False).median < card.sung_pitch.median
 
 
 @pytest.mark.parametrize(("share", "nearer"), [(0.2, ANNA), (0.5, ANNA), (0.51, BERT), (0.8, BERT)])

@@ -1,5 +1,6 @@
 import json
-from dataclasses import replace
+import shutil
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -8,17 +9,22 @@ from hypothesis import strategies as st
 
 from engine.analysis.pitch_statistics import PitchStatistics, pitch_statistics
 from engine.errors import VoiceError
+from engine.provenance.installation import data_folder
 from engine.voices.card import (
     CARD_FILE,
+    DEMO_VOICES,
     PREVIEW_FILE,
+    STUDIO_VOICES,
     WEIGHTS_FILE,
     VoiceCard,
     card_text,
     list_voices,
     load_card,
     new_identifier,
+    voice_home,
 )
 from engine.voices.card_rules import LONGEST_IDENTIFIER, is_identifier
+from studio.settings.environment import load_settings
 
 CARD = VoiceCard(
     id="anna", name="Anna", gender="female", age="adult", description="A clear voice.", base_language="de",
@@ -87,6 +93,8 @@ def rewrite(folder, **changes):
         ("pitch", {"low": "50", "median": 57, "high": 64}), ("pitch", {"low": True, "median": 57, "high": 64}),
         ("pitch", None), ("spoken_pitch", {"low": 60, "median": 50, "high": 70}), ("sung_pitch", 57),
         ("pitch", {"low": 50, "median": 57, "high": float("nan")}), ("pitch", {"low": 50, "median": 57, "high": 1e300}),
+        ("estimated", []), ("estimated", {"pitch": {"low": 50, "median": 57, "high": 64}}),
+        ("estimated", {"sung_pitch": {"low": 60, "median": 50, "high": 70}}), ("estimated", {"sung_pitch": None}),
         ("bandwidth_hertz", 0), ("bandwidth_hertz", float("inf")), ("bandwidth_hertz", "wide"),
         ("consent", {"by": 5}), ("consent", []), ("training", []), ("other", None),
         ("format", "1"), ("format", True), ("format", 0), ("format", 1.0),
@@ -109,14 +117,62 @@ def test_load_card_refuses_a_malicious_card(folder, other):
         load_card(folder / "anna")
 
 
-def test_pitch_where_returns_spoken_or_sung_pitch_and_falls_back_to_the_overall_one(folder):
+def test_pitch_where_returns_spoken_and_sung_pitch_as_measured(folder):
     spoken, sung = {"low": 50.0, "median": 52.5, "high": 57.0}, {"low": 56.0, "median": 60.5, "high": 70.0}
     rewrite(folder / "anna", spoken_pitch=spoken, sung_pitch=sung)
     card = load_card(folder / "anna")
     assert card.pitch_where(sung=False) == PitchStatistics(**spoken)
     assert card.pitch_where(sung=True) == PitchStatistics(**sung)
-    rewrite(folder / "anna", sung_pitch=None)
-    assert load_card(folder / "anna").pitch_where(sung=True) == CARD.pitch
+    assert card.estimates == {}
+
+
+MEASURED = {"vocal_range": {"min": "F3", "max": "C5"}, "pitch": asdict(CARD.pitch)}  # as of the recordings
+
+
+@pytest.mark.parametrize(
+    ("known", "name", "sung"), [("sung_pitch", "spoken_pitch", False), ("spoken_pitch", "sung_pitch", True)]
+)
+def test_a_card_without_one_of_both_pitches_estimates_it_and_says_so(folder, known, name, sung):
+    rewrite(folder / "anna", **MEASURED, **{known: asdict(CARD.pitch)})
+    before = (folder / "anna" / CARD_FILE).read_bytes()
+    card = load_card(folder / "anna")
+    assert (card.is_estimated(sung), card.is_estimated(not sung)) == (True, False)
+    assert card.is_known_to(sung) is False
+    assert getattr(card, name) is None  # it stays what was measured
+    assert (card.pitch_where(sung).median > CARD.pitch.median) is sung
+    assert card.estimates == {name: card.pitch_where(sung)}
+    assert (folder / "anna" / CARD_FILE).read_bytes() == before
+    written = json.loads(card_text(card))
+    assert written["estimated"] == {name: asdict(card.pitch_where(sung))}
+    (folder / "anna" / CARD_FILE).write_text(card_text(card), encoding="utf-8")
+    assert load_card(folder / "anna") == card  # in whatever words a file states the estimate, it is found anew
+    rewrite(folder / "anna", estimated={name: {"low": 1, "median": 2, "high": 3}})
+    assert load_card(folder / "anna").pitch_where(sung) == card.pitch_where(sung)
+
+
+def test_an_estimate_of_a_card_follows_gender_and_age(folder):
+    rewrite(folder / "anna", sung_pitch=asdict(CARD.pitch))
+    woman = load_card(folder / "anna")
+    spoken = [replace(woman, gender=gender).pitch_where(sung=False).median for gender in ("male", None, "female")]
+    assert spoken == sorted(spoken)
+    assert len(set(spoken)) == 3
+
+
+def test_range_where_is_lower_for_estimated_speech_and_reaches_higher_for_estimated_singing(folder):
+    rewrite(folder / "anna", **MEASURED, sung_pitch=asdict(CARD.pitch))
+    card = load_card(folder / "anna")
+    assert card.range_where(sung=True) == MEASURED["vocal_range"]
+    assert card.range_where(sung=False) == {"min": "C#3", "max": "C#4"}  # median 54.5
+    rewrite(folder / "anna", sung_pitch=None, spoken_pitch=asdict(CARD.pitch))
+    card = load_card(folder / "anna")
+    assert card.range_where(sung=False) == MEASURED["vocal_range"]
+    assert card.range_where(sung=True) == {"min": "F3", "max": "C5"}  # she speaks as high as others sing
+
+
+@pytest.mark.parametrize("stated", [{"min": "C3", "max": "C5"}, {"min": "F3", "max": "G5"}, {}])
+def test_range_where_leaves_a_stated_range_and_an_unknown_one(stated):
+    sings = replace(CARD, vocal_range=stated, sung_pitch=CARD.pitch)
+    assert sings.range_where(sung=False) == sings.range_where(sung=True) == stated
 
 
 def test_load_card_reads_an_old_card_without_spoken_and_sung_pitch(folder):
@@ -126,6 +182,7 @@ def test_load_card_reads_an_old_card_without_spoken_and_sung_pitch(folder):
     path.write_text(json.dumps(values), encoding="utf-8")
     card = load_card(folder / "anna")
     assert card.pitch_where(sung=False) == card.pitch_where(sung=True) == CARD.pitch
+    assert card.estimates == {}  # of neither is anything known
 
 
 def test_load_card_turns_nan_in_training_figures_into_null(folder):
@@ -169,3 +226,17 @@ def test_is_known_to_follows_measured_pitch_and_defaults_to_both(spoken, sung, s
     there = PitchStatistics(53.0, 58.5, 70.0)
     card = replace(CARD, spoken_pitch=there if spoken else None, sung_pitch=there if sung else None)
     assert (card.is_known_to(sing=False), card.is_known_to(sing=True)) == (speaks, sings)
+
+
+def test_voices_of_the_studio_are_found_by_id_and_name(folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("TIMBRE_STUDIO_HOME", str(tmp_path / "home"))
+    shutil.copytree(folder, tmp_path / "home" / "voices")
+    assert {"anna", "berta", "koguchi"} <= {card.id for card in list_voices()}
+    assert voice_home("anna") == tmp_path / "home" / "voices" / "anna"
+    assert voice_home("koguchi") == DEMO_VOICES / "koguchi"
+    assert load_settings().voices == data_folder() / STUDIO_VOICES
+    with pytest.raises(VoiceError, match="did you mean anna"):
+        voice_home("anaa")
+    monkeypatch.setenv("TIMBRE_STUDIO_HOME", str(tmp_path / "another"))
+    with pytest.raises(VoiceError, match="There is no voice 'anna'"):
+        voice_home("anna")

@@ -59,7 +59,7 @@ def test_machine_view_reports_cores_memory_and_workers(studio):
     machine = machine_view(studio, studio.local)
     assert machine["cores"] >= 1
     assert machine["memory_bytes"] > 2**28
-    assert (machine["conversion_workers"], machine["training_workers"]) == (1, 1)
+    assert (machine["conversion_workers"], machine["training_workers"]) == (studio.service.conversions_at_once, 1)
 
 
 def test_start_checkup_runs_one_checkup_at_a_time_and_keeps_its_findings(studio, other):

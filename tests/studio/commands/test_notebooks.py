@@ -1,10 +1,15 @@
 """The notebooks in a language: prose translated, code and marks as they are, widgets in the language."""
 
 import json
+import sys
 
 import nbformat
+import pytest
+from jupyterlab import labapp
 from typer.testing import CliRunner
 
+from engine.errors import EngineError
+from studio.commands import notebooks
 from studio.commands.cli import app
 from studio.commands.notebooks import FOLDER, translated_notebook
 from tests.catalogues import catalogue
@@ -45,8 +50,58 @@ def test_notebooks_command_translates_every_notebook_and_keeps_its_code(tmp_path
     assert "## Recording, voice and settings" in prose  # what has no translation stays
     service = json.loads((tmp_path / "out" / "5_the_service.ipynb").read_text(encoding="utf-8"))
     assert "".join(service["cells"][0]["source"]).startswith(
-        "# 5. The service\n\nNutze den Dienst über `HTTP`:\n\n```sh\npython -m studio serve"
+        "# 5. The service\n\nNutze den Dienst über `HTTP`:\n\n```sh\ntimbre-studio serve"
     )
+
+
+@pytest.fixture
+def lab(monkeypatch):
+    """JupyterLab, which is only started; gives its arguments."""
+    started = []
+    monkeypatch.setattr(labapp, "main", started.append)
+    return started
+
+
+def test_lab_opens_copies_and_keeps_what_is_there(tmp_path, lab):
+    folder = tmp_path / "my notebooks"
+    result = CliRunner().invoke(app, ["lab", "--allow-root", "--out", str(folder), "--port", "8899"])
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert lab == [["--allow-root", "--port", "8899", str(folder)]]
+    assert {one.name: one.read_bytes() for one in folder.iterdir()} == {
+        one.name: one.read_bytes() for one in FOLDER.glob("*.ipynb")
+    }
+    (folder / "2_convert.ipynb").write_text("mine")
+    (folder / "1_listen_and_look.ipynb").unlink()
+    again = CliRunner().invoke(app, ["lab", "--out", str(folder)])
+    assert (folder / "2_convert.ipynb").read_text() == "mine"
+    assert (folder / "1_listen_and_look.ipynb").exists()
+    assert [line.partition(": ")[0] for line in again.stderr.splitlines()] == [f'"{folder / "2_convert.ipynb"}"']
+
+
+def test_lab_speaks_the_language_of_the_terminal(tmp_path, lab):
+    with catalogue(tmp_path / "catalogues", "de", GERMAN):
+        CliRunner().invoke(app, ["--language", "de", "lab", "--out", str(tmp_path / "out")])
+    assert "Konvertieren" in (tmp_path / "out" / "2_convert.ipynb").read_text()
+
+
+def test_lab_names_the_packages_that_are_missing(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jupyterlab.labapp", None)
+    result = CliRunner().invoke(app, ["lab", "--out", str(tmp_path / "out")])
+    assert result.exit_code == 1
+    assert "install jupyterlab ipywidgets" in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_installed_notebooks_are_found_without_the_projects_folder(tmp_path, monkeypatch):
+    shared = tmp_path / "share" / "1_listen_and_look.ipynb"
+    shared.parent.mkdir()
+    shared.write_text("{}")
+    monkeypatch.setattr(notebooks, "FOLDER", tmp_path / "nothing")
+    monkeypatch.setattr(notebooks, "installed_files", lambda suffix: [shared])
+    assert notebooks.bundled() == [shared]
+    monkeypatch.setattr(notebooks, "installed_files", lambda suffix: [])
+    with pytest.raises(EngineError, match=r"install the project again: .*install"):
+        notebooks.bundled()
 
 
 def test_translated_notebook_keeps_markdown_marks_and_code_blocks():

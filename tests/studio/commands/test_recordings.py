@@ -55,3 +55,16 @@ def test_find_recordings_refuses_a_folder_of_results_alone(here):
     shutil.copyfile(DEMO_VOICES / "koguchi" / "preview.wav", here / "made" / "b.koguchi.wav")
     with pytest.raises(AudioError, match="no recordings"):
         find_recordings([here / "made"])
+
+
+def test_find_recordings_leaves_results_out_beside_others_and_says_so(tmp_path, capsys):
+    preview = DEMO_VOICES / "koguchi" / "preview.wav"  # which says that it was made by this program
+    for name in ("vocal.koguchi.wav", "vocal.kathleen.wav"):
+        shutil.copy(next(preview.parent.glob("preview.*")), tmp_path / name)
+    (tmp_path / "vocal.wav").touch()
+    given = sorted(tmp_path.glob("*.wav"))
+    assert find_recordings(given) == [tmp_path / "vocal.wav"]
+    assert "2 results of earlier conversions are left out" in capsys.readouterr().err
+    for meant in (given[:1], given[:2]):  # nothing else is named
+        assert find_recordings(meant) == meant
+    assert capsys.readouterr().err == ""

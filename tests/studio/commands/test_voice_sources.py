@@ -35,7 +35,7 @@ def web(monkeypatch) -> dict[str, bytes]:
         content = contents.get(str(request.url))
         return httpx.Response(404) if content is None else httpx.Response(200, content=content)
 
-    monkeypatch.setattr("studio.actions.uploads.GuardedTransport", lambda: httpx.MockTransport(serve))
+    monkeypatch.setattr("studio.addresses.GuardedTransport", lambda: httpx.MockTransport(serve))
     return contents
 
 

@@ -203,6 +203,15 @@ def test_voices_export_and_import_round_trip_a_voice(own, here, home):
     assert sorted(path.name for path in here.iterdir()) == ["anna.voice.zip"]
 
 
+def test_voices_import_of_what_is_here_already_makes_no_second_voice(own, here):
+    run("voices", "export", "anna")
+    assert run("voices", "import", "anna.voice.zip").stdout == "anna\n"
+    assert "anna-2" not in ids()
+    card = own / "card.json"
+    card.write_text(json.dumps(json.loads(card.read_text("utf-8")) | {"description": "Another."}), encoding="utf-8")
+    assert run("voices", "import", "anna.voice.zip").stdout == "anna-2\n"  # its profile differs
+
+
 def test_voices_marks_and_exports_a_voice_of_an_earlier_base(own, here):
     path = own / "card.json"
     path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"format": FORMAT - 1}), encoding="utf-8")
@@ -224,7 +233,10 @@ def test_voices_export_writes_to_the_given_file_or_folder(own, here, output):
 
 def test_voices_import_keeps_ids_and_names_unique_unless_replacing(here, recordings, home):
     assert run("voices", "export", "kathleen").exit_code == 0
-    assert run("voices", "import", "kathleen.voice.zip").stdout == "kathleen-2\n"
+    again = run("voices", "import", "kathleen.voice.zip")
+    assert (again.exit_code, again.stdout) == (0, "kathleen\n")  # nothing differs
+    assert "is here already" in again.stderr
+    assert run("voices", "import", "kathleen.voice.zip", "--name", "Kathleen 2").stdout == "kathleen-2\n"
     assert run("voices", "import", "kathleen.voice.zip", "--name", "Kathy").stdout == "kathy\n"
     assert run("voices", "import", "kathleen.voice.zip", "--replace", "kathy").stdout == "kathy\n"
     assert ids() == {card.id for card in list_voices()} | {"kathleen-2", "kathy"}

@@ -173,13 +173,13 @@ import studio.executors.heartbeat
 studio.executors.heartbeat._BEAT_S = 0.1
 hold = pathlib.Path({str(self.hold)!r})
 real = engine.conversion.convert.convert_file
-def convert_file(source, targets, voice, settings, report, device, installation):
+def convert_file(source, targets, voice, settings, report, device, installation, threads):
     def held(fraction, message):
         report(fraction, message)
         while fraction > 0.3 and hold.exists():
             time.sleep(0.02)
             report(fraction, message)
-    return real(source, targets, voice, settings, held, device, installation)
+    return real(source, targets, voice, settings, held, device, installation, threads)
 engine.conversion.convert.convert_file = convert_file
 """)
 

@@ -10,6 +10,7 @@ import pytest
 from studio.executors import local
 from studio.executors.local import LocalExecutor
 from studio.executors.process import environment_of
+from studio.settings import machine
 from tests.waiting import wait_until
 
 WAITS = "import sys\nfor line in sys.stdin: pass\n"  # a worker that does nothing, until it is to end
@@ -42,6 +43,29 @@ def test_local_executor_starts_only_the_configured_conversion_workers(installati
             "restarts": 0, "watched": 1,
         }  # fmt: skip
     assert set(executor.alive().values()) == {0}
+
+
+def test_local_executor_starts_further_conversion_workers_only_for_tasks_that_wait(
+    installation, waiting_worker, monkeypatch
+):
+    monkeypatch.setattr(local, "_FURTHER_AFTER_S", 0.5)
+    monkeypatch.setattr(machine, "usable_cores", lambda: 2)
+    with installation.executor(waiting_worker, conversion_workers=0, device="cpu") as executor:
+        wait_until(lambda: executor.alive()["workers"] == 1)
+        time.sleep(1.0)
+        assert executor.alive()["workers"] == 1
+        lane = executor._lanes["conversions"]
+        [lasting] = lane.workers
+        monkeypatch.setattr(executor, "_has_idle", lambda lane: False)  # the first is busy
+        for _ in range(5):
+            submit(installation, "conversion", "kathleen")
+        executor.wake()
+        wait_until(lambda: executor.alive()["workers"] == 2)
+        time.sleep(1.0)
+        assert executor.alive()["workers"] == 2
+        assert [worker.order.idle_s > 0 for worker in lane.workers] == [False, True]
+        lasting.popen.kill()
+        wait_until(lambda: sorted(worker.order.idle_s > 0 for worker in lane.workers) == [False, True])
 
 
 def test_local_executor_starts_one_training_worker_for_waiting_trainings(installation, waiting_worker):

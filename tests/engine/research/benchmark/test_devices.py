@@ -50,4 +50,4 @@ def test_measure_devices_compares_other_devices_with_the_cpu(samples, monkeypatc
 
 def test_difference_is_measured_in_decibels():
     wanted = np.ones(100, np.float32)
-    assert device_benchmark._difference(wanted, wanted * 1.01) == pytest.approx(-40, abs=0.1)
+    assert device_benchmark.difference_db(wanted, wanted * 1.01) == pytest.approx(-40, abs=0.1)

@@ -53,8 +53,12 @@ def test_avatar_of_gives_the_demo_voices_distinct_colours():
 
 def test_voice_cards_show_uses_and_avatar(studio):
     cards = {card["id"]: card for card in voice_cards(studio, studio.local, "", 0.0)}
-    assert cards["kathleen"]["uses"] == ["speaks", "12 min of training", "likeness 0.93", "clarity 1.00"]
+    learned = ["12 min of training", "likeness 0.93", "clarity 1.00"]
+    assert cards["kathleen"]["uses"] == ["speaks", "would sing about C4 (estimated)", *learned]
+    assert cards["safiye"]["uses"][:2] == ["sings", "would speak about G#3 (estimated)"]
+    assert voice_details(studio, studio.local, "safiye", "", 0.0)["uses"] == cards["safiye"]["uses"]
     assert cards["koguchi"]["uses"][0] == "speaks and sings"
+    assert not any("estimated" in use for use in cards["koguchi"]["uses"])
     assert (
         cards["koguchi"]["avatar"]
         == avatar_of("Koguchi")

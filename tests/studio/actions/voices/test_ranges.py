@@ -6,7 +6,7 @@ import pytest
 
 from engine.voices.card import DEMO_VOICES
 from studio.actions.voices.datasets import create_model
-from studio.actions.voices.ranges import fit_view, suited_voice
+from studio.actions.voices.ranges import better_suited, fit_view, suited_voice
 from studio.errors import NotFound
 
 
@@ -20,6 +20,7 @@ def looked_at(median, style="melodic"):
     [
         (51.8, "melodic", 0),  # Kerstin's own middle
         (51.8 + 11, "melodic", -12),  # singing by whole octaves
+        (51.8 + 8, "melodic", 0),  # a little above where she speaks
         (51.8 + 4, "melodic", 0),
         (51.8 + 4, "spoken", -4),
         (51.8 + 30, "spoken", -12),  # and no further
@@ -39,13 +40,26 @@ def test_fit_view_transposes_speech_less_than_singing_for_a_voice_with_both(stud
 
 
 def test_fit_view_shows_the_range_of_the_voice(studio):
-    fit = fit_view(studio, studio.local, "kerstin", looked_at(60.0))
-    assert fit["voice"] == {"name": "Kerstin", "low": 47, "high": 59}
+    fit = fit_view(studio, studio.local, "kerstin", looked_at(60.0, "spoken"))
+    assert fit["voice"] == {"name": "Kerstin", "low": 47, "high": 59, "estimated": None}
     assert fit["histogram"] == [{"midi": 60, "seconds": 1.5}]
 
 
+@pytest.mark.parametrize(
+    ("voice", "style", "ends"),
+    [
+        ("kerstin", "melodic", (47, 69, "sung")), ("safiye", "spoken", (51, 63, "spoken")),
+        ("safiye", "melodic", (55, 72, None)), ("koguchi", "spoken", (47, 67, None)), ("safiye", None, (55, 72, None)),
+    ],
+)  # fmt: skip
+def test_fit_view_says_where_the_range_is_estimated(studio, voice, style, ends):
+    fit = fit_view(studio, studio.local, voice, looked_at(60.0, style) if style else None)
+    assert tuple(fit["voice"][name] for name in ("low", "high", "estimated")) == ends
+
+
 def test_fit_view_offers_the_best_key_and_its_share_outside_the_range(studio):
-    looked = looked_at(60.0) | {"pitch_histogram": [{"midi": 55, "seconds": 3.0}, {"midi": 61, "seconds": 1.0}]}
+    notes = [{"midi": 55, "seconds": 3.0}, {"midi": 61, "seconds": 1.0}]
+    looked = looked_at(60.0, "spoken") | {"pitch_histogram": notes}
     assert fit_view(studio, studio.local, "kerstin", looked)["best"] == {"semitones": -2, "outside": 0.0}
     assert fit_view(studio, studio.local, "kerstin", None)["best"] is None
 
@@ -55,15 +69,41 @@ def test_fit_view_returns_no_transposition_without_a_pitch(studio, nothing):
     assert fit_view(studio, studio.local, "kerstin", nothing)["auto"] is None
 
 
+DEMO = ["everett", "goekhan", "kathleen", "kerstin", "koguchi", "safiye"]
+
+
+def melody(*notes):
+    """An analysis of a melody of these notes, each as long."""
+    pitch = {"low": min(notes), "median": sum(notes) / len(notes), "high": max(notes)}
+    seconds = [{"midi": note, "seconds": 1.0} for note in sorted(set(notes))]
+    return {"summary": {"style": "melodic", "pitch": pitch}, "pitch_histogram": seconds}
+
+
+BARITONE = melody(*range(43, 57))  # G2 to G#3
+
+
+def test_suited_voice_of_a_baritone_is_near_him_and_no_woman_an_octave_above(studio):
+    assert suited_voice(studio, studio.local, DEMO, BARITONE) in ("koguchi", "everett")
+    assert better_suited(studio, studio.local, "everett", DEMO, BARITONE) == []
+
+
+def test_better_suited_names_voices_only_where_no_key_within_an_octave_fits(studio):
+    deep, high = melody(*range(33, 44)), melody(*range(64, 80))
+    assert better_suited(studio, studio.local, "safiye", DEMO, deep)[0] == {"id": "everett", "name": "Everett"}
+    assert "safiye" in [one["id"] for one in better_suited(studio, studio.local, "everett", DEMO, high)]
+    assert better_suited(studio, studio.local, "safiye", DEMO, high) == []
+    assert better_suited(studio, studio.local, "safiye", ["safiye"], deep) == []  # there is no better one
+
+
 def test_suited_voice_is_the_one_whose_range_holds_the_recording_without_a_shift(studio):
     def suited(median, style):
         notes = [{"midi": round(median) + by, "seconds": 2.0} for by in (-4, 0, 4)]
         looked = looked_at(median, style) | {"pitch_histogram": notes}
-        demo = ["everett", "goekhan", "kathleen", "kerstin", "koguchi", "safiye"]
-        return suited_voice(studio, studio.local, demo, looked)
+        return suited_voice(studio, studio.local, DEMO, looked)
 
     assert (suited(55.0, "melodic"), suited(64.0, "melodic")) == ("goekhan", "safiye")
     assert suited(52.0, "spoken") == "kerstin"
+    assert suited(45.0, "spoken") == "everett"
 
 
 @pytest.mark.parametrize("nothing", [{"summary": None, "pitch_histogram": []}, looked_at(None)])
@@ -79,7 +119,8 @@ def test_fit_view_refuses_an_unknown_voice(studio):
 def test_fit_view_takes_the_range_of_an_untrained_voice_from_its_recordings(studio, package):
     model = create_model(studio, studio.local, package())
     before = fit_view(studio, studio.local, model, looked_at(60.0))
-    assert (before["voice"], before["auto"]) == ({"name": "Mia", "low": None, "high": None}, None)
+    unknown = {"name": "Mia", "low": None, "high": None, "estimated": None}
+    assert (before["voice"], before["auto"]) == (unknown, None)
     home = studio.settings.datasets / model / "untrained"
     home.mkdir()
     shutil.copy(DEMO_VOICES / "kerstin" / "card.json", home)

@@ -1,21 +1,53 @@
+import json
+import shutil
 from contextlib import contextmanager
 
 import pytest
 
+from engine.voices.card import CARD_FILE, DEMO_VOICES
 from studio.actions.tasks import cancel_task
 from studio.actions.trainings.training import train_model
 from studio.actions.voices.datasets import create_model
-from studio.actions.voices.packages import export_model
+from studio.actions.voices.packages import export_model, import_model
 from studio.actions.voices.voice import delete_model, model_view, models_view, refuse_undeletable
 from studio.errors import DiskFull, NotFound, WrongState
 from studio.store.catalogue import find_model
 from studio.store.database import Database
+from studio.store.folder_import import import_folders
 from studio.store.tasks import list_tasks
 from studio.store.workspaces import alone_in_training
 
 PUBLISHED = {
     "id", "name", "gender", "age", "description", "base_language", "traits", "genre", "voice_type", "vocal_range",
 }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("voice", "median"),
+    [("safiye", {"spoken_pitch": 55.76}), ("kathleen", {"sung_pitch": 60.07}), ("koguchi", {})],
+)
+def test_model_view_says_what_is_estimated_of_a_demo_voice_and_of_an_imported_one(studio, tmp_path, voice, median):
+    export_model(studio, studio.local, voice, tmp_path / "out.zip")
+    imported = import_model(studio, studio.local, tmp_path / "out.zip")
+    for model in (voice, imported):
+        said = model_view(studio, studio.local, model)["estimated"]
+        assert {name: pitch["median"] for name, pitch in said.items()} == median
+
+
+def test_model_view_estimates_for_a_voice_of_before_and_leaves_its_card_alone(studio):
+    home = studio.settings.voices / "mine"
+    shutil.copytree(DEMO_VOICES / "safiye", home)
+    card = json.loads((home / CARD_FILE).read_text(encoding="utf-8"))
+    del card["estimated"]
+    (home / CARD_FILE).write_text(json.dumps(card), encoding="utf-8")
+    before = (home / CARD_FILE).read_bytes()
+    import_folders(studio.database, studio.storage, studio.local)
+    assert list(model_view(studio, studio.local, "mine")["estimated"]) == ["spoken_pitch"]
+    assert (home / CARD_FILE).read_bytes() == before
+
+
+def test_model_view_estimates_nothing_without_a_voice(studio, package):
+    assert model_view(studio, studio.local, create_model(studio, studio.local, package()))["estimated"] == {}
 
 
 def test_delete_model_removes_everything_but_refuses_during_training(studio, package):

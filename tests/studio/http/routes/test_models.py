@@ -65,6 +65,16 @@ def test_list_models_returns_the_demo_voices_with_the_published_fields(http):
     assert all(list(one["vocal_range"]) == ["min", "max"] for one in answer["models"])
 
 
+def test_a_voice_in_full_says_where_it_is_thought_to_speak_or_sing(http):
+    client = http.client()
+    said = {voice: client.get(f"/models/{voice}").json()["estimated"] for voice in ("safiye", "everett", "koguchi")}
+    assert said == {
+        "safiye": {"spoken_pitch": {"low": 51.06, "median": 55.76, "high": 62.06}},
+        "everett": {"sung_pitch": {"low": 44.11, "median": 51.31, "high": 58.81}},
+        "koguchi": {},
+    }
+
+
 def test_list_models_filters_searches_and_pages(http):
     client = http.client("lists")
     everything = client.get("/models").json()["models"]

@@ -66,12 +66,12 @@ def test_pitch_editor_renders_only_the_edited_note(visitor, recording, photograp
     # the spectrogram of the take comes by itself
     page.wait_for_function("document.querySelector('#convert-instrument timbre-roll').data.picture", timeout=WORK_MS)
     photographed(page, "pitch-editor")
-    editor.get_by_role("button", name="Render edits").click()
+    editor.get_by_role("button", name="Apply").click()
     lanes = page.locator("#convert-instrument .track")  # the edited one in its place, the others below it
     expect(lanes.last).to_contain_text("As converted", timeout=WORK_MS)
     expect(lanes.nth(1)).to_contain_text("edited")
     expect(lanes.nth(1)).to_have_attribute("aria-checked", "true")
-    expect(editor.get_by_role("button", name="Render edits")).to_be_disabled()
+    expect(editor.get_by_role("button", name="Apply")).to_be_disabled()
     expect(editor.locator(".roll-stage")).to_be_in_viewport(ratio=1)  # it is not scrolled away
     expect(page.locator("#convert timbre-player, #convert timbre-roll")).to_have_count(
         1
@@ -85,7 +85,7 @@ def test_pitch_editor_renders_only_the_edited_note(visitor, recording, photograp
     expect(page.locator("#convert-title")).to_contain_text("dited")
     # and can be undone
     editor.get_by_role("button", name="Undo").click()
-    editor.get_by_role("button", name="Render edits").click()
+    editor.get_by_role("button", name="Apply").click()
     expect(page.locator("#pitch-editor-progress")).to_be_hidden(timeout=WORK_MS)
     page.wait_for_function(
         "document.querySelector('timbre-pitch-editor').data.edits.length === 0", timeout=WORK_MS

@@ -308,7 +308,7 @@ def test_pitch_editor_merges_shifts_of_one_selection(editor):
         editor.keyboard.press("ArrowDown")
     assert edits(editor) == []
     becomes(editor, 170, 57.0)
-    expect(editor.get_by_role("button", name="Render edits")).to_be_disabled()
+    expect(editor.get_by_role("button", name="Apply")).to_be_disabled()
 
 
 def test_pitch_editor_applies_snap_fix_octave_and_smooth(editor):
@@ -374,7 +374,7 @@ def test_pitch_editor_undoes_and_redoes_edits(editor):
     editor.keyboard.press("Control+Shift+z")
     press(editor, "Redo")
     becomes(editor, 370, 72.3)
-    press(editor, "Discard edits")
+    press(editor, "Revert")
     assert edits(editor) == []
     press(editor, "Undo")
     assert len(edits(editor)) == 2
@@ -403,21 +403,21 @@ def test_pitch_editor_keeps_unrendered_edits_after_a_reload(editor):
     assert edits(editor) == []
     editor.evaluate(OPEN, view(done))  # it has been rendered meanwhile
     assert edits(editor) == done
-    expect(editor.get_by_role("button", name="Render edits")).to_be_disabled()
+    expect(editor.get_by_role("button", name="Apply")).to_be_disabled()
 
 
 def test_pitch_editor_requests_a_render_of_the_edits_once(editor):
     editor.mouse.dblclick(*place(editor, 1.5, 62))
     press(editor, "+1")
-    press(editor, "Render edits")
+    press(editor, "Apply")
     assert editor.evaluate("window.ordered") == [{"id": "task-1", "edits": edits(editor)}]
     editor.evaluate("editor.data = { id: 'task-1', isBusy: true }")
     expect(editor.get_by_role("button", name="Rendering")).to_be_disabled()
     editor.evaluate("(given) => { editor.data = given; }", view(edits(editor)))
-    expect(editor.get_by_role("button", name="Render edits")).to_be_disabled()
+    expect(editor.get_by_role("button", name="Apply")).to_be_disabled()
     assert selection(editor) == pytest.approx((1.0, 2.5), abs=0.02)  # as it was
     press(editor, "Undo")
-    expect(editor.get_by_role("button", name="Render edits")).to_be_enabled()
+    expect(editor.get_by_role("button", name="Apply")).to_be_enabled()
     becomes(editor, 170, 57.0)
 
 

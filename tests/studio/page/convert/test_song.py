@@ -68,7 +68,7 @@ def test_song_converts_a_vocal_and_its_backing_into_a_mix_with_faders(visitor, s
     visitor.reload()
     is_mixed(visitor)  # still there
     expect(visitor.locator("#convert-title h2")).to_contain_text("vocal.wav")
-    visitor.get_by_role("button", name="Change recording").click()
+    visitor.get_by_role("button", name="Replace vocal").click()
     take(visitor, stems[1])  # another one: nothing of the song before is left beside it
     expect(channel(visitor, "backing")).to_have_count(0)
     open_fold(visitor)
@@ -77,7 +77,7 @@ def test_song_converts_a_vocal_and_its_backing_into_a_mix_with_faders(visitor, s
 
 def test_backing_of_a_vocal_survives_a_reload_is_heard_with_it_and_can_be_removed(visitor, stems):
     take(visitor, stems[0], backing=stems[1])
-    expect(visitor.locator("#song-says")).to_contain_text("the new vocal goes back into the mix")
+    expect(visitor.locator("#song-says")).to_contain_text("converted with its backing")
     visitor.reload()
     backing = channel(visitor, "backing")
     expect(backing.locator(".label")).to_have_attribute("title", "backing.wav", timeout=WORK_MS)
@@ -97,7 +97,7 @@ def test_second_singer_without_a_backing_names_the_missing_part(visitor, stems):
     visitor.locator("#convert-start").click()
     expect(visitor.locator("#convert-problem")).to_contain_text("Add a backing track")
     open_fold(visitor)
-    expect(visitor.get_by_label("This is a full mix: extract the vocal")).to_be_disabled()  # and below it why
+    expect(visitor.get_by_label("Full mix? Extract the vocal")).to_be_disabled()  # and below it why
     expect(visitor.locator("#song-separator")).to_contain_text("Extracting a vocal needs")
 
 

@@ -45,7 +45,8 @@ def drop(page: Page, *files: Path, into: str = "#convert-drop") -> None:
 
 
 def is_taken(page: Page) -> None:
-    expect(page.locator("#convert-instrument .play:not([data-welcome] *)")).to_be_visible(timeout=WORK_MS)
+    taken = "timbre-instrument:not([data-welcome], [data-away]) .play"
+    expect(page.locator(taken)).to_be_visible(timeout=WORK_MS)
 
 
 def convert(page: Page) -> None:
@@ -132,7 +133,7 @@ def test_convert_tab_keeps_its_settings_after_errors_reloads_and_another_voice(p
     expect(page.locator("#convert-problem")).to_contain_text("Add a recording first")
     page.get_by_role("radio", name="Kerstin").click()
     slider(page, "Takes").fill("2")
-    slider(page, "Likeness").fill("0.7")
+    slider(page, "Voice strength").fill("0.7")
     soundfile.write(tmp_path / "telephone.wav", np.zeros(4000), 4000)
     drop(page, tmp_path / "telephone.wav")
     expect(page.locator("#convert-recording-problem")).to_contain_text('"telephone.wav" has a sample rate of 4000 Hz')
@@ -144,8 +145,8 @@ def test_convert_tab_keeps_its_settings_after_errors_reloads_and_another_voice(p
     expect(page.locator("#convert-facts")).to_contain_text("my vocal.wav · 3.0 s · Singing")
     expect(page.get_by_label("Singing (detected)")).to_be_checked()
     page.get_by_label("Rap").check()
-    expect(slider(page, "Likeness")).to_have_value("0.8")  # of the preset
-    slider(page, "Likeness").fill("0.7")
+    expect(slider(page, "Voice strength")).to_have_value("0.8")  # of the preset
+    slider(page, "Voice strength").fill("0.7")
     handle = page.locator("#convert-instrument").get_by_role("slider", name="Start")
     page.wait_for_function(f"{COUNTED_S} > 2.1")
     handle.focus()
@@ -166,11 +167,11 @@ def test_convert_tab_keeps_its_settings_after_errors_reloads_and_another_voice(p
     expect(page.get_by_label("Rap")).to_be_checked()
     expect(slider(page, "Takes")).to_have_value("2")
     expect(slider(page, "Transpose")).to_have_value("3")
-    expect(slider(page, "Likeness")).to_have_value("0.7")
+    expect(slider(page, "Voice strength")).to_have_value("0.7")
     expect(page.locator("#convert-title")).to_contain_text("Up 3 semitones")
     takes = page.locator("#convert-instrument .track")
     expect(takes).to_have_count(3)
-    expect(takes.locator(".label")).to_have_text(["Recording", "Take 1", "Take 2"])  # with the keys 0, 1 and 2
+    expect(takes.locator(".label")).to_have_text(["Original", "Kerstin, take 1", "Kerstin, take 2"])
     expect(takes.locator(".number")).to_have_text(["0", "1", "2"])
     expect(takes.and_(page.locator("[aria-checked=true]"))).to_contain_text("Take")  # the best one, by a little
     stretch = page.evaluate("document.querySelector('timbre-instrument').stretch")  # a take begins where it was cut
@@ -213,14 +214,14 @@ def test_fit_text_follows_the_transpose_slider_offline(page, recording):
     expect(said).to_contain_text("Kerstin's range: B2 to B3")
     drop(page, recording(hertz=220.0))  # A3
     is_taken(page)
-    expect(said).to_contain_text("Auto: original key.")
+    expect(said).to_contain_text("Auto: same key.")
     page.context.set_offline(True)  # no request to the server
     slider(page, "Transpose").fill("6")
-    expect(said).to_contain_text(re.compile("Up 6 semitones.*outside Kerstin's range \\(above B3\\)"))
+    expect(said).to_contain_text(re.compile("Up 6 semitones.*too high for Kerstin \\(above B3\\)"))
     slider(page, "Transpose").fill("-12")
     expect(said).to_contain_text("below B2")
     page.get_by_label("Auto", exact=False).first.check()
-    expect(said).to_contain_text("Auto: original key.")
+    expect(said).to_contain_text("Auto: same key.")
     page.context.set_offline(False)
 
 
@@ -232,7 +233,7 @@ def test_convert_tab_records_with_the_microphone(page):
     recorder.get_by_role("button", name="Stop").click()
     is_taken(page)
     expect(page.locator("#convert-facts")).to_contain_text(re.compile(r"Recording \d\d \w{3} \d\d\.\d\d\.\d\d\.wav"))
-    page.get_by_role("button", name="Change recording").click()
+    page.get_by_role("button", name="Replace vocal").click()
     expect(recorder.get_by_role("button", name="Record")).to_be_visible()
 
 
@@ -303,7 +304,7 @@ def test_convert_tab_shows_detected_style_and_range_only_for_one_recording(page,
     expect(page.get_by_label("Rap", exact=True)).to_be_checked()
 
     soundfile.write(tmp_path / "silent.wav", np.zeros(RATE), RATE)
-    page.get_by_role("button", name="Change recording").click()
+    page.get_by_role("button", name="Replace vocal").click()
     drop(page, tmp_path / "silent.wav")
     is_taken(page)
     expect(page.locator("#convert-facts")).to_contain_text("silent.wav · 1.0 s · silence")

@@ -32,7 +32,7 @@ def test_warnings_lead_from_a_whole_song_to_the_extraction_of_its_vocal(page, tm
     assert colour(warning) == "rgb(183, 121, 31)"  # that of all warnings of the page
     photographed(page, "whole-song")
     page.locator("#convert-to-song").click()
-    full_mix = page.get_by_label("This is a full mix: extract the vocal")
+    full_mix = page.get_by_label("Full mix? Extract the vocal")
     expect(full_mix).to_be_visible()
     if full_mix.is_enabled():
         expect(full_mix).to_be_checked()

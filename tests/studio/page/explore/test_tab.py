@@ -115,7 +115,7 @@ def test_explore_tab_analyses_a_recording_and_compares_another(new_visitor, open
 def test_explore_entrance_fills_the_window_and_its_fields_are_a_bar_below_a_result(new_visitor):
     page = new_visitor("Explore")
     entrance, first = page.locator("#explore-entrance"), page.locator("#explore-first")
-    expect(page.get_by_role("heading", name="See what a voice does.")).to_be_visible()
+    expect(page.get_by_role("heading", name="Look inside a vocal")).to_be_visible()
     box = entrance.bounding_box()
     assert box["y"] + box["height"] <= page.viewport_size["height"]
     assert first.bounding_box()["height"] > page.viewport_size["height"] / 2

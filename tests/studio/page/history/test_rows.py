@@ -30,12 +30,12 @@ def test_row_of_a_conversion_shows_its_settings_and_findings():
     assert (row["title"], row["kind"], row["label"], row["took"]) == ("my song.mp3 → Mia", "Conversion", "Done", "12 s")
     assert row["facts"] == [
         ["Preset", "automatic"], ["Detected style", "Singing"], ["Transpose", "auto: +12"],
-        ["Formant shift (semitones)", "0.5"],
+        ["Formants", "0.5"],
     ]  # fmt: skip
-    assert row["detail"] == ["Singing", "+12", "2 takes", "Formant shift (semitones) 0.5"]  # in the row itself
+    assert row["detail"] == ["Singing", "+12", "2 takes", "Formants 0.5"]  # in the row itself
     assert row["compared"] == [
         ["Voice", "Mia"], ["Harmony", "none"], ["Style", "Singing"], ["Key", "+12"], ["Effects", "Off"],
-        ["Pitch edits", "0"], ["Formant shift (semitones)", "0.5"],
+        ["Pitch edits", "0"], ["Formants", "0.5"],
     ]  # fmt: skip
     assert all(isinstance(value, Text | Numeral) for _, value in row["facts"])
     assert names(row) == ["repeat", "convert", "delete"]

@@ -197,8 +197,8 @@ def test_history_tab_shows_what_changed_between_takes_of_a_project(studio_page, 
     expect(project.locator("> .line .title")).to_have_text("My song")
     takes = project.locator(".task")
     expect(takes.locator(".title")).to_have_text(["Koguchi", "Koguchi"])
-    expect(takes.nth(0).locator(".kind")).to_contain_text("\N{MINUS SIGN}3 · Likeness 0.8")
-    expect(takes.nth(0).locator(".what .change")).to_have_text(["Key +7 → \N{MINUS SIGN}3", "Likeness 1 → 0.8"])
+    expect(takes.nth(0).locator(".kind")).to_contain_text("\N{MINUS SIGN}3 · Voice strength 0.8")
+    expect(takes.nth(0).locator(".what .change")).to_have_text(["Key +7 → \N{MINUS SIGN}3", "Voice strength 1 → 0.8"])
     expect(takes.nth(1).locator(".what .change")).to_have_count(0)
     assert len(takes.nth(0).locator(".outline path").get_attribute("d")) > 500
     takes.nth(0).get_by_role("button", name="Play Koguchi").click()
@@ -206,7 +206,7 @@ def test_history_tab_shows_what_changed_between_takes_of_a_project(studio_page, 
     for take in (0, 1):
         takes.nth(take).get_by_role("checkbox").check()
     compared = page.get_by_role("group", name="Selected").locator(".change")
-    expect(compared).to_have_text(["Key +7 → \N{MINUS SIGN}3", "Likeness 1 → 0.8"])
+    expect(compared).to_have_text(["Key +7 → \N{MINUS SIGN}3", "Voice strength 1 → 0.8"])
     project.locator("> .line .task-head").click()
     project.get_by_role("button", name="Delete", exact=True).click()
     project.locator(".sure").click()

@@ -45,7 +45,7 @@ RUNNING = BEGUN | {"state": "training", "task": BEGUN["task"] | {"state": "runni
 def test_curves_and_sounds_are_empty_before_training():
     assert curves(BEFORE, None) is None
     assert sounds(BEFORE, "speech-high", None) is None
-    assert [row["value"] for row in state_rows(BEFORE)] == ["not trained yet"]
+    assert [row["value"] for row in state_rows(BEFORE)] == ["not trained"]
     assert (start_label(BEFORE), proposed_epochs(BEFORE), is_active(BEFORE)) == ("Start training", 100, False)
 
 
@@ -100,7 +100,7 @@ def test_sounds_add_the_chosen_checkpoint():
 def test_score_rows_list_the_scores_of_playable_checkpoints():
     rows = score_rows(BEGUN, "speech-high", None)
     assert [row["label"] for row in rows] == ["Before training", "Epoch 20 (best)", "Epoch 40"]
-    assert rows[0]["value"] == "likeness 0.800, intelligibility 0.700, spectral distance of held-out recordings 0.50"
+    assert rows[0]["value"] == "likeness 0.800, intelligibility 0.700, sound match 0.50"
     assert score_rows(BEFORE, None, None) == []
 
 
@@ -128,7 +128,7 @@ def test_state_rows_show_the_state_of_a_training():
         ({"epoch": 0}, 100, "About 51 min for 100 epochs"),
         ({"timed": None}, 100, "not known yet"),
         ({"timed": None, "estimating": {"state": "failed", "error": "Too little.", "message": ""}}, 100, "Too little."),
-        ({"estimating": {"state": "running", "error": None, "message": "a.wav"}}, 100, "Estimating the training time"),
+        ({"estimating": {"state": "running", "error": None, "message": "a.wav"}}, 100, "Estimating training time"),
     ],
 )
 def test_estimate_text_gives_the_training_time_or_the_reason_for_none(changed, epochs, said):
@@ -158,6 +158,6 @@ def test_signature_changes_with_the_drawn_data():
 
 
 def test_choice_of_shows_the_training_state_of_a_voice():
-    assert choice_of(BEFORE) == ("Mia (not trained yet)", "mia")
+    assert choice_of(BEFORE) == ("Mia (not trained)", "mia")
     assert choice_of(BEGUN)[0] == "Mia (stopped at epoch 40)"
     assert choice_of(BEGUN | {"state": "completed"})[0] == "Mia (trained)"

@@ -180,10 +180,10 @@ def test_train_tab_start_over_deletes_progress_and_estimates_the_time(studio_pag
     page.get_by_role("button", name="Start over").click()
     page.get_by_role("button", name="Delete progress").click()
     expect(page.locator("#train-notice")).to_contain_text("starts from scratch")
-    expect(state(page)).to_contain_text("not trained yet")
+    expect(state(page)).to_contain_text("not trained")
     expect(batch).to_be_enabled()
     assert not (studio_page.home / "datasets" / "cleo" / "training").exists()
-    expect(page.locator("#train-estimate")).to_contain_text("Estimating the training time")
+    expect(page.locator("#train-estimate")).to_contain_text("Estimating training time")
     expect(page.locator("#train-estimate")).to_contain_text(re.compile(r"About \d+ \w+"), timeout=WORK_MS)
 
 
@@ -224,7 +224,7 @@ def test_train_tab_selects_the_voice_chosen_in_the_voices_tab(studio_page, page,
         expect(page.get_by_role("combobox", name="Voice")).to_have_value(re.compile(f"^{name}"))
         page.wait_for_timeout(1500)  # and stays so
         expect(page.get_by_role("combobox", name="Voice")).to_have_value(re.compile(f"^{name}"))
-    expect(state(page)).to_contain_text("not trained yet")
+    expect(state(page)).to_contain_text("not trained")
     expect(page.locator("[data-testid=toast-body]")).to_have_count(0)
     expect(page.locator("#train-estimate")).to_contain_text("About", timeout=WORK_MS)  # nothing is watched any more
     studio_page.command("voices", "delete", "ida", "--yes")

@@ -16,7 +16,7 @@ def rows(facts):
 
 def test_head_leaves_out_unspecific_fields_and_shows_the_badge():
     assert head(VOICE)["kind"] == ["alto", "female"]
-    assert (head(VOICE)["badge"], head(VOICE | {"state": "pending"})["badge"]) == ("", "untrained")
+    assert (head(VOICE)["badge"], head(VOICE | {"state": "pending"})["badge"]) == ("", "not trained")
     assert head(VOICE | {"demo": True})["badge"] == "built-in"
 
 

@@ -202,7 +202,7 @@ def test_voices_tab_lists_the_checkpoints_and_uses_the_chosen_one(page, trained,
     open_tab(page, "Voices")
     expect(shown(page)).not_to_be_empty()
     choose(page, ODD)
-    expect(page.locator("#voice-head .badge")).to_have_text("untrained")
+    expect(page.locator("#voice-head .badge")).to_have_text("not trained")
     expect(button(page, "Open in Convert")).to_be_visible()  # as it is before its training
     page.locator("#voice-checkpoints").get_by_role("button", name="Checkpoints").click()
     tracks = page.locator("#voice-checkpoints-player").get_by_role("radio")

@@ -1,0 +1,64 @@
+"""The voices that a command may name: found in the folders of this machine, before anything heavy is loaded."""
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from engine.errors import SettingsError
+from engine.spelling import folded, nearest
+from engine.texts import tr
+from studio.settings.environment import load_service_settings, load_settings
+
+_DEMO = Path(__file__).parents[2] / "engine" / "weights" / "voices"  # as engine.voices.card has it, which loads more
+_CARD = "card.json"
+
+
+def refuse_unknown_voice(voice: str) -> None:
+    """Raise SettingsError for a voice that is not there, with the one that was probably meant.
+
+    Where voices are kept on another machine, whoever loads the voice finds out.
+    """
+    service = load_service_settings()
+    if service.database_url or service.storage_url or voice in (known := list(voice_ids())):
+        return
+    if meant := nearest(voice, known):
+        raise SettingsError(tr(
+            "There is no voice '{voice}': did you mean {meant}? `timbre-studio voices` lists them.",
+            voice=voice, meant=meant,
+        ))
+    raise SettingsError(tr("There is no voice '{voice}'. `timbre-studio voices` lists them.", voice=voice))
+
+
+def complete_voice(beginning: str) -> list[tuple[str, str]]:
+    """Return the ids that begin so, or whose name does, each with its name, for the shell's completion."""
+    wanted, found = folded(beginning), []
+    for folder in _folders():
+        for home in _homes(folder):
+            name = _name(home)
+            if folded(home.name).startswith(wanted) or folded(name).startswith(wanted):
+                found.append((home.name, name))
+    return sorted(set(found))
+
+
+def voice_ids() -> Iterator[str]:
+    """Yield the ids of the demo voices, the user's own, and those that have recordings alone."""
+    for folder in _folders():
+        yield from (home.name for home in _homes(folder))
+
+
+def _folders() -> tuple[Path, ...]:
+    settings = load_settings()
+    return _DEMO, settings.voices, settings.datasets
+
+
+def _homes(folder: Path) -> list[Path]:
+    with suppress(OSError):
+        return [home for home in folder.iterdir() if home.is_dir() and not home.name.startswith(".")]
+    return []
+
+
+def _name(home: Path) -> str:
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        return str(json.loads((home / _CARD).read_text(encoding="utf-8"))["name"])
+    return home.name

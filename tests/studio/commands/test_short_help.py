@@ -1,0 +1,58 @@
+"""Help: examples on top, which can be typed as they stand, and a short form of it."""
+
+import shlex
+
+import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from studio.commands.cli import app
+from studio.commands.examples import EXAMPLES, MOST_USED
+from studio.commands.parsing import named
+
+
+def run(*arguments: str):
+    return CliRunner().invoke(app, list(arguments), env={"COLUMNS": "200"})
+
+
+def commands():
+    root = get_command(app)
+    return dict(entry for name, one in root.commands.items() for entry in named(one, name))
+
+
+def test_every_help_has_three_examples():
+    assert set(commands()) - set(EXAMPLES) == set() == set(EXAMPLES) - set(commands())
+    assert {len(one) for one in EXAMPLES.values()} == {3}
+
+
+@pytest.mark.parametrize("example", sorted({one for examples in EXAMPLES.values() for one in examples}))
+def test_examples_can_be_typed(example, monkeypatch):
+    called = []
+    for command in commands().values():
+        monkeypatch.setattr(type(command), "invoke", lambda self, ctx: called.append(self.name))
+    root = get_command(app)
+    with root.make_context("timbre-studio", shlex.split(example)) as context:
+        name, command, rest = root.resolve_command(context, context._protected_args + context.args)
+        made = command.make_context(name, list(rest), parent=context)
+        if getattr(command, "commands", None) and (below := made._protected_args + made.args):
+            name, command, rest = command.resolve_command(made, below)
+            command.make_context(name, list(rest), parent=made)
+
+
+@pytest.mark.parametrize("name", sorted(MOST_USED))
+def test_short_help_shows_the_most_used_options_and_how_many_more_there_are(name):
+    whole, short = run(name, "--help").stdout, run(name, "-h").stdout
+    for shown in (whole, short):
+        assert [f"  python -m studio {one}" for one in EXAMPLES[name]] == shown.splitlines()[1:4]
+    assert "more options: --help" in short
+    assert "more options" not in whole
+    assert len(short.splitlines()) < 0.8 * len(whole.splitlines())
+    for option in MOST_USED[name]:
+        assert f"--{option.replace('_', '-')}" in whole or option == "source"
+    assert run(name, "--help").stdout == whole  # the short one leaves nothing behind
+
+
+def test_short_help_of_small_commands_is_whole():
+    shown = run("voices", "export", "-h").stdout
+    assert shown == run("voices", "export", "--help").stdout
+    assert "  python -m studio voices export mia\n" in shown
