@@ -75,7 +75,7 @@ def test_a_burst_of_one_frame_leaves_the_others_their_steps(quick):
 
 
 def test_layers_in_eight_bits_give_the_same_for_any_number_of_threads(quick):
-    """Attention and the first block, in float32, need one thread for that: MKL adds up otherwise with several (AVX2)."""
+    """Attention and the first block, in float32, need one thread for that: with more, AVX2 adds up otherwise."""
     (block,) = [one for one in quick.blocks if isinstance(one, EightBitBlock)][:1]
     hidden = torch.sin(torch.arange(700.0 * WIDTH)).view(1, 700, WIDTH)
     threads = torch.get_num_threads()
