@@ -17,7 +17,7 @@ from contextvars import copy_context
 from enum import Enum
 from itertools import islice
 from queue import SimpleQueue
-from typing import Any, Generic, Self, TypeVar
+from typing import Generic, Self, TypeVar, overload
 
 import torch
 
@@ -25,6 +25,8 @@ from engine.cores import free_memory, usable_cores
 
 Threads = int | Callable[[], int]  # a number, or what gives it before each further piece of work
 Result = TypeVar("Result")
+One = TypeVar("One")
+Other = TypeVar("Other")
 _BYTES, _MOST_BYTES = 120 << 20, 2 << 30  # what a window takes while it is worked on, and all of them at most
 _SETTING = threading.Lock()
 
@@ -102,7 +104,13 @@ class Workers:
         (result,) = self.in_order([work])
         return result
 
-    def beside(self, *pieces: Callable[[], Any]) -> list[Any]:
+    @overload
+    def beside(self, one: Callable[[], One], other: Callable[[], Other], /) -> tuple[One, Other]: ...
+
+    @overload
+    def beside(self, *pieces: Callable[[], Result]) -> tuple[Result, ...]: ...
+
+    def beside(self, *pieces: Callable[[], object]) -> tuple[object, ...]:
         """Return the results of pieces of work that do not depend on each other, in their order.
 
         They run side by side where threads are free, else one after the other in this one.
@@ -110,7 +118,7 @@ class Workers:
         first, *others = pieces
         begun = [(piece, self._begun(piece)) for piece in others]
         try:
-            return [first(), *(future.result() if future else piece() for piece, future in begun)]
+            return first(), *(future.result() if future else piece() for piece, future in begun)
         finally:
             wait([future for _, future in begun if future])  # also of those after one that failed
 
@@ -126,7 +134,7 @@ class Workers:
         else:
             self._events.put(event)
 
-    def _begun(self, piece: Callable[[], Any]) -> "Future[Any] | None":
+    def _begun(self, piece: Callable[[], Result]) -> "Future[Result] | None":
         """Begin a piece of work in another thread; None if all that may work are busy, or this is the only one."""
         with self._lock:
             if self.threads == 1 or self._busy >= self.threads:
@@ -135,7 +143,7 @@ class Workers:
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._most, "window", use_one_thread)
 
-        def run() -> Any:
+        def run() -> Result:
             try:
                 if self._stopped:
                     raise Stopped
@@ -162,7 +170,7 @@ class _Held(Generic[Result]):
         """Whether its next section can run at any time."""
         return self.future is None and not self.is_finished and self._turn is Turn.ANY_ORDER
 
-    def may_follow(self, before: "_Held[Any] | None") -> bool:
+    def may_follow(self, before: "_Held[Result] | None") -> bool:
         """Return whether its next section runs in order, and that of the work before it has run."""
         waits = self.future is None and not self.is_finished and self._turn is Turn.IN_ORDER
         return waits and (before is None or before.is_finished or before.passed > self.passed)
@@ -175,9 +183,9 @@ class _Held(Generic[Result]):
             self.is_finished, self.result = True, end.value
 
 
-def _run_in_order(held: "deque[_Held[Any]]") -> None:
+def _run_in_order(held: "deque[_Held[Result]]") -> None:
     """Run what sections can run in order. Raises what the sections in other threads raised, that of the first work."""
-    before: _Held[Any] | None = None
+    before: _Held[Result] | None = None
     for one in held:
         if (future := one.future) and future.done():
             one.future = None

@@ -131,13 +131,14 @@ def survey_recording(
             return mean, no_sustained_notes()
         return mean, gather_sustained_notes(base, listened, mean, *sound, level, workers)
 
-    (mean, sustained), timbre, alternation, dryness = workers.beside(
+    (mean, sustained), (timbre, alternation) = workers.beside(
         mean_and_notes,
-        lambda: _timbre(base, envelope, level),
-        lambda: find_alternation(
-            base, envelope[:KEPT_FRAMES] - level.nepers, pitch[:KEPT_FRAMES], loudness_db[:KEPT_FRAMES]
+        lambda: workers.beside(
+            lambda: _timbre(base, envelope, level),
+            lambda: find_alternation(
+                base, envelope[:KEPT_FRAMES] - level.nepers, pitch[:KEPT_FRAMES], loudness_db[:KEPT_FRAMES]
+            ),
         ),
-        lambda: meter.finish(loudness_db, len(loudness_db) / FRAME_RATE),
     )
     return Survey(
         level=level,
@@ -148,7 +149,7 @@ def survey_recording(
         bands=bands_with_signal(envelope, level),
         voiced=len(semitones) > 0,
         sustained=sustained,
-        dryness=dryness,
+        dryness=meter.finish(loudness_db, len(loudness_db) / FRAME_RATE),
         seconds_of_notes=measure_histogram(pitch, loudness_db),
         beyond_warning=pitch.beyond_warning,
         peak=peak,

@@ -174,7 +174,7 @@ def convert(
 
 
 def _print_names(
-    recordings: Sequence[Path], voice: str, song: SongOptions, values: Mapping[str, Any], names: ResultNames
+    recordings: Sequence[Path], voice: str, song: SongOptions, values: Mapping[str, int | float | str], names: ResultNames
 ) -> None:
     """Print the paths of the results that there would be. Raises SettingsError for those of a song."""
     if song.is_used:
@@ -212,7 +212,7 @@ def _read(given: Mapping[str, str | None]) -> "tuple[dict[str, Any], ResultForma
 def _wanted(
     voice: str,
     preset: "Preset",
-    values: Mapping[str, Any],
+    values: Mapping[str, int | float | str],
     effects: str | None,
     form: "ResultFormat",
     names: ResultNames,

@@ -116,7 +116,7 @@ def test_beside_returns_results_in_order_also_within_a_work(threads):
 
     with Workers(threads) as workers:
         found = list(workers.in_order(work(number) for number in range(8)))
-    assert found == [[10 * number + part for part in range(3)] for number in range(8)]
+    assert found == [tuple(10 * number + part for part in range(3)) for number in range(8)]
 
 
 @pytest.mark.parametrize("failing", [0, 1, 2])
@@ -163,7 +163,7 @@ def test_torch_works_on_one_thread_inside_and_as_before_outside():
     try:
         with Workers(2) as workers:
             inside = workers.beside(torch.get_num_threads, torch.get_num_threads, torch.get_num_threads)
-            assert inside == [1, 1, 1]
+            assert inside == (1, 1, 1)
         assert (torch.get_num_threads(), in_a_thread(torch.get_num_threads)) == (3, 3)
     finally:
         torch.set_num_threads(before)
