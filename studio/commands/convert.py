@@ -174,7 +174,11 @@ def convert(
 
 
 def _print_names(
-    recordings: Sequence[Path], voice: str, song: SongOptions, values: Mapping[str, int | float | str], names: ResultNames
+    recordings: Sequence[Path],
+    voice: str,
+    song: SongOptions,
+    values: Mapping[str, int | float | str],
+    names: ResultNames,
 ) -> None:
     """Print the paths of the results that there would be. Raises SettingsError for those of a song."""
     if song.is_used:
