@@ -110,7 +110,8 @@ class Audition:
     def _converted(self, part: Part, voice: AnyVoice, folder: Path) -> dict[str, float]:
         """Convert one recording to `folder`/<part>.flac and measure the result."""
         settings = ConversionSettings(transpose=0 if part.own else "auto")
-        conversion = convert(part.audio, voice, settings, device=self.device, rate=SAMPLE_RATE)
+        threads = 2 if self.at_once > 1 else None  # beside the others
+        conversion = convert(part.audio, voice, settings, device=self.device, rate=SAMPLE_RATE, threads=threads)
         rendered = conversion.takes[0].audio
         write_audio(folder / f"{part.name}.flac", rendered)
         return self._measure(part, analyse_clip(rendered), conversion.transpose)
