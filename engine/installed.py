@@ -4,7 +4,6 @@ A tool of uv, a package of pipx, and an environment with pip or without it each 
 belongs to one of them changes nothing in the others.
 """
 
-import importlib.util
 import json
 import re
 import shutil
@@ -109,7 +108,12 @@ def _belongs_to(receipt: str) -> bool:
 
 def _by_uv() -> bool:
     """Return whether uv installs here: an environment of its tools, or any other without pip, as it makes them."""
-    return _belongs_to(_UV_TOOL) or (not _belongs_to(_PIPX) and importlib.util.find_spec("pip") is None)
+    return _belongs_to(_UV_TOOL) or (not _belongs_to(_PIPX) and not _has_pip())
+
+
+def _has_pip() -> bool:
+    """Return whether pip can be imported; asking the import system for it loads setuptools, which warns of that."""
+    return any((Path(folder) / "pip" / "__init__.py").is_file() for folder in sys.path)
 
 
 def _installs() -> str:

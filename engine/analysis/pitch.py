@@ -10,7 +10,6 @@ for others, are unvoiced (engine/analysis/beyond_range.py); where it takes growl
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import soxr
@@ -32,9 +31,6 @@ from engine.units import (
     note_name,
     semitones_to_hertz,
 )
-
-if TYPE_CHECKING:
-    import torch
 
 # What the confidence means, 0..1, everywhere. It has two heaps: of 7,189 audible frames of eight singers and speakers
 # 33 % lie below 0.35 and 61 % above 0.7. In the few between, the sound is about as often periodic (correlation with the
@@ -177,7 +173,7 @@ class Pitch(Brief):
 
 
 def detect_pitch(
-    samples: np.ndarray, rate: int, gain_db: float | None = None, device: "torch.device | str" = "cpu"
+    samples: np.ndarray, rate: int, gain_db: float | None = None, device: str = "cpu"
 ) -> Pitch:
     """Detect the pitch of a voice every 10 ms; silence and noise give voicing near 0.
 
@@ -189,7 +185,7 @@ def detect_pitch(
         Samples per second, in Hz.
     gain_db : float, optional
         What brings the samples to the detector's level, if that is known.
-    device : torch.device or str
+    device : str
         Where the detector's network is computed; what surrounds it is computed on the processor.
 
     Returns

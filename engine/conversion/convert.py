@@ -362,7 +362,7 @@ def _survey(
     """Survey a recording; once more, and lower, where it proves to be above full scale."""
     lowered_db = 0.0
     while True:
-        analysed = AnalysedWindows(base.quick_listener, KEPT_FRAMES, workers=workers)
+        analysed = AnalysedWindows(base.listener, KEPT_FRAMES, workers=workers)
         with opened() as source:
             metered = Metered(source)
             lowered = Lowered(metered, lowered_db)

@@ -172,7 +172,7 @@ class Renderer:
         self.numbers = list(self._phases)
         self.seeds = [settings.seed + number for number in range(settings.takes)]
         self.sung: list[SungWindow] = []
-        self._windows = analysed or AnalysedWindows(base.quick_listener, workers=self._workers)
+        self._windows = analysed or AnalysedWindows(base.listener, workers=self._workers)
         self._overlaps: dict[int, np.ndarray] = {}
         is_far = survey.dryness is not None and survey.dryness.is_reverberant  # where pitch differs by the room
         self._apart = apart or (no_doubles if is_far else DetectedDoubles())

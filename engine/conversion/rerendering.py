@@ -405,8 +405,8 @@ class _PatchRenderer:
             raise EditError(_OTHER_VOICE)
         self._take = edit_data.pitch(number)
         self._stream = _Stream(at_engine_rate(Lowered(recording, edit_data.lowered_db)))
-        original = _OriginalWindows(self._stream, edit_data.core_starts, self._base.quick_listener)
-        self._analysed = AnalysedWindows(self._base.quick_listener, features_at=original.features, workers=workers)
+        original = _OriginalWindows(self._stream, edit_data.core_starts, self._base.listener)
+        self._analysed = AnalysedWindows(self._base.listener, features_at=original.features, workers=workers)
 
     def _apart(self, window: Window) -> Decided:
         """Return what gives the channels that were converted by themselves where the core of a window begins."""

@@ -67,5 +67,5 @@ class AnalysedWindows:
 
 
 def _pitch_and_envelope(mid: np.ndarray, device: torch.device) -> tuple[Pitch, np.ndarray]:
-    pitch = detect_pitch(mid, SAMPLE_RATE, device=device)
+    pitch = detect_pitch(mid, SAMPLE_RATE, device=str(device))
     return pitch, measure_envelope(mid, pitch, device)

@@ -82,7 +82,7 @@ def survey_recording(
     AudioError if there are no samples.
     """
     workers = workers or Workers(1)
-    analysed = analysed or AnalysedWindows(base.quick_listener, workers=workers)
+    analysed = analysed or AnalysedWindows(base.listener, workers=workers)
     envelopes, pitches, loudness = [], [], []
     meter = DrynessMeter()
     features: list[np.ndarray] = []  # of the windows at the beginning alone, which are enough

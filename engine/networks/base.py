@@ -11,10 +11,8 @@ from torch import Tensor, nn
 
 from engine.forks import refuse_forked
 from engine.networks.content_encoder import ContentEncoder
-from engine.networks.eight_bits import multiplies_eight_bits
 from engine.networks.envelope_decoder import EnvelopeDecoder
 from engine.networks.listener import Listener, load_listener, missing_weights, other_weights, read_listener
-from engine.networks.quick_listener import load_quick_listener
 from engine.networks.synthesizer import Synthesizer
 from engine.networks.timbre_encoder import TimbreEncoder
 
@@ -45,15 +43,6 @@ class BaseModel(nn.Module):
         # the first caller may only infer, but a later training run in this process must be able to backpropagate
         with torch.inference_mode(False):
             return (given or load_listener()).to(self.device)
-
-    @cached_property
-    def quick_listener(self) -> Listener:
-        """For conversion: in 8 bits where they are quicker, without the other one in memory. Raises VoiceError."""
-        (given,) = self._given
-        if given or not multiplies_eight_bits(self.device):
-            return self.listener
-        with torch.inference_mode(False):
-            return load_quick_listener()
 
     def all_weights(self) -> Iterable[Tensor]:
         """Return all weights, the listener's in float32 first, which is loaded for it unless it is in memory."""

@@ -263,7 +263,8 @@ class _Pace:
     @property
     def _workers(self) -> int:
         service = self._studio.service
-        here = {"conversion": service.conversions_at_once, "training": service.training_workers}
+        # further workers, where their number is open, share the cores: together they are as quick as one
+        here = {"conversion": service.conversion_workers or 1, "training": service.training_workers}
         at_once = here.get(self._kind, 1) if service.executor == "local" else len(self.running)
         return max(at_once, 1)
 

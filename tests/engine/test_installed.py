@@ -1,6 +1,5 @@
 """The commands that add packages, for each way of installing."""
 
-import importlib.util
 import json
 import sys
 from types import SimpleNamespace
@@ -65,8 +64,7 @@ def test_pip_is_called_by_its_name_only_where_that_is_found(environment, monkeyp
 
 def test_an_environment_without_pip_is_completed_by_uv(environment, monkeypatch):
     named(monkeypatch, CLONE)
-    find = importlib.util.find_spec
-    monkeypatch.setattr(installed.importlib.util, "find_spec", lambda name: None if name == "pip" else find(name))
+    monkeypatch.setattr(installed.sys, "path", [str(environment)])
     assert installed.add_packages("a") == "uv pip install --python environment/bin/python a"
     assert installed.install_again() == "uv pip install --python environment/bin/python -e /home/mia/timbre"
 

@@ -40,6 +40,7 @@ def elsewhere(monkeypatch):
     device = Device(THERE.type, "pretended", torch.float32)
     for module in ("conversion.convert", "training.train"):
         monkeypatch.setattr(f"engine.{module}.working_device", lambda wanted: device)
+    monkeypatch.setattr("engine.workers.usable_cores", lambda: 1)  # it is pretended in this thread alone
     with pretended_gpu():
         yield device
 

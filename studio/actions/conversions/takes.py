@@ -228,7 +228,8 @@ def _starts_in_s(studio: Studio, waiting: int, busy: list[tuple[float, float]], 
     known_s = [one for one in left_s if one is not None]
     if len(known_s) < len(left_s) or (waiting and usual_s is None):
         return None
-    workers = studio.service.conversions_at_once if studio.service.executor == "local" else 1
+    # further workers, where their number is open, share the cores: together they are as quick as one
+    workers = (studio.service.conversion_workers or 1) if studio.service.executor == "local" else 1
     return min(known_s, default=0.0) + (usual_s or 0.0) * waiting / max(workers, 1)
 
 

@@ -186,7 +186,7 @@ def test_analyse_warns_of_notes_above_the_highest_one():
     found = analyse(Audio(sung(np.full(88_200, 3136.0), 44_100)[None], 44_100))
     assert found.vocal_range is None
     assert found.warning is not None
-    assert "above C7, the highest note" in found.warning
+    assert "above C7" in found.warning
     assert analyse(Audio(melody(2.0, 44_100)[None], 44_100)).warning is None
 
 

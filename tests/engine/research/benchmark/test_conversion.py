@@ -165,7 +165,7 @@ def test_peak_memory_mb_counts_only_its_own_process():
     ("arguments", "sentence"), [(["--voices", "ann"], "There is no folder"), ([], "No voice is installed")]
 )
 def test_main_reports_missing_sources_or_voices_in_a_sentence(arguments, sentence, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(benchmark, "list_voices", lambda: [])
+    monkeypatch.setattr(benchmark, "list_voices", lambda folder: [])
     assert main("benchmark", ["--sources", str(tmp_path / "absent"), *arguments]) == 1
     printed = capsys.readouterr()
     assert printed.out == ""

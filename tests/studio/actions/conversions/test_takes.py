@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from sqlalchemy import update
 
@@ -44,6 +46,7 @@ def test_result_view_estimates_the_start_from_finished_conversions(studio, recor
 
 
 def test_result_view_estimates_the_start_behind_a_running_conversion(studio, recording, converted):
+    studio = replace(studio, service=replace(studio.service, conversion_workers=1))
     with studio.database.write() as connection:
         done = update(rows).where(rows.c.id == converted)
         connection.execute(done.values(started_at=rows.c.finished_at - 8.0))
@@ -63,6 +66,7 @@ def test_result_view_estimates_the_start_behind_a_running_conversion(studio, rec
 
 
 def test_result_view_estimates_the_start_from_the_progress_of_the_first_conversion(studio, recording, started):
+    studio = replace(studio, service=replace(studio.service, conversion_workers=1))
     second, third = (
         start_conversion(studio, studio.local, recording(), "b.wav", ConversionRequest("kathleen", {}))
         for _ in range(2)
