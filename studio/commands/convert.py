@@ -10,6 +10,7 @@ import typer
 
 from engine.errors import SettingsError
 from engine.files import on_track
+from engine.songs.parts import KEEP
 from engine.texts import tr
 from studio.commands.arguments import DEFAULT_VOICE, RESULTS, AsJson, Threads, Track, VoiceId
 from studio.commands.failures import in_one_sentence
@@ -148,8 +149,9 @@ def convert(
     recordings = [on_track(one, track) for one in find_recordings(sources)]
     names = ResultNames(output, overwrite, skip_existing)
     names.check_suffix()
-    refuse_unknown_voice(voice)
     song = SongOptions(separate, backing, offset, part or (), stem or (), vocal_db)
+    if not (song.is_used and voice == KEEP):
+        refuse_unknown_voice(voice)
     values, form = _read(given)
     if song.is_used:
         song.check(recordings, int(values.get("takes", 1)), effects)

@@ -48,15 +48,21 @@ def test_commands_create_train_convert_export_import_and_resume_a_voice(home, pa
     assert soundfile.info("song.mia.wav").frames == round(1.5 * RATE)
 
     assert run("voices", "export", "mia").stdout == "mia.voice.zip\n"
-    imported = run("voices", "import", "mia.voice.zip")
+    voices = home / "voices"
+    before = json.loads((voices / "mia" / "card.json").read_text())
+    again = run("voices", "import", "mia.voice.zip")
+    assert again.stdout == "mia\n", again.stderr  # nothing differs
+    assert not (voices / "mia-2").exists()
+
+    more = run("train", "mia", "--epochs", 2, "--batch", 8)
+    assert more.exit_code == 0, more.stderr
+    assert [line["epoch"] for line in read_history(training).epochs] == [1, 2]
+
+    imported = run("voices", "import", "mia.voice.zip")  # as it was before
     assert imported.stdout == "mia-2\n", imported.stderr
-    cards = [json.loads((home / "voices" / name / "card.json").read_text()) for name in ("mia", "mia-2")]
+    cards = [before, json.loads((voices / "mia-2" / "card.json").read_text())]
     assert [card.pop("id") for card in cards] == ["mia", "mia-2"]
     assert [card.pop("name") for card in cards] == ["Mia", "Mia 2"]
     assert [bool(card.pop("consent_seal")) for card in cards] == [False, True]
     assert cards[0] == cards[1]
     assert (cards[0]["consent"], cards[0]["other"], cards[0]["gender"]) == ({"by": "Mia"}, {"mood": "sunny"}, "female")
-
-    more = run("train", "mia", "--epochs", 2, "--batch", 8)
-    assert more.exit_code == 0, more.stderr
-    assert [line["epoch"] for line in read_history(training).epochs] == [1, 2]

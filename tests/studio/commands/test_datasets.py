@@ -81,7 +81,7 @@ def test_create_makes_a_dataset_of_a_zip_under_an_id_of_its_name(home, package):
     kept = json.loads((folder / "model.json").read_text(encoding="utf-8"))
     assert (kept["mood"], kept["consent"]) == ("happy", {"by": "Gökhan"})
     assert (folder / "report.json").is_file()
-    assert "untrained" in run("voices").stdout
+    assert "not trained" in run("voices").stdout
     assert package.is_file()
 
 

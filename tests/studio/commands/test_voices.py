@@ -73,7 +73,7 @@ def test_voices_lists_own_untrained_and_demo_voices(own, recordings):
     [anna] = [line for line in table.splitlines() if "anna" in line]
     [berta] = [line for line in table.splitlines() if "berta" in line]
     assert "ready" in anna
-    assert "untrained" in berta
+    assert "not trained" in berta
     assert "[red]Berta" in berta  # a name is a name, not a colour
     assert ids() == {card.id for card in list_voices()} | {"anna"}  # as the service: none that cannot be used
 
@@ -134,7 +134,7 @@ def test_convert_uses_an_untrained_voice_and_warns(mia, here, home):
     assert load_card(mia / "untrained").is_untrained
     assert not (mia / "training").exists()
     assert not (home / "voices").exists()
-    assert "untrained" in next(line for line in run("voices").stdout.splitlines() if "mia" in line)
+    assert "not trained" in next(line for line in run("voices").stdout.splitlines() if "mia" in line)
     assert "mia" not in ids()
 
 
