@@ -1,4 +1,5 @@
-"""Commands that tests run in their own process choose its language: each test begins without a choice."""
+"""Commands that tests run in their own process choose its language and the name that texts give the program: each test
+begins without a choice."""
 
 import pytest
 
@@ -8,3 +9,8 @@ from studio.commands import wording
 @pytest.fixture(autouse=True)
 def no_language_chosen(monkeypatch):
     monkeypatch.setattr(wording, "_CHOSEN", wording.ContextVar("terminal_language", default=""))
+
+
+@pytest.fixture(autouse=True)
+def no_name_chosen(monkeypatch):
+    monkeypatch.setattr(wording, "_CALLED", wording.ContextVar("called", default=wording.BY_MODULE))
