@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-_LARGE, _SPARE = 4 << 20, 64 << 20  # bytes
+_LARGE, _SPARE = 16 << 20, 256 << 20  # bytes
 _MAP_FROM = "MALLOC_MMAP_THRESHOLD_"
 _MALLOC = {_MAP_FROM: (-3, _LARGE), "MALLOC_TRIM_THRESHOLD_": (-1, _SPARE)}  # and their numbers in glibc's malloc.h
 

@@ -72,8 +72,8 @@ heap = ctypes.CDLL(None).mallinfo2
 heap.restype = Heap
 np.ones(30 << 20, np.uint8)
 before = heap().mapped
-array = np.ones(5 << 20, np.uint8)
-print(heap().mapped - before >= 5 << 20)
+array = np.ones(20 << 20, np.uint8)
+print(heap().mapped - before >= 20 << 20)
 """
 
 
