@@ -171,7 +171,7 @@ def _example(base: BaseModel, voice: Voice, decoder: EnvelopeDecoder) -> dict[st
         envelope = step.decode(content[0], prosody, timbre) + survey.level.nepers
         measured, all_of_it = torch.from_numpy(found.envelope), torch.ones(len(pitch))
         recorded = step.excitation(cut_frames(found.mid, len(pitch)), measured, pitch, all_of_it, settings)
-    samples, _ = synthesize(base.synthesizer, envelope.numpy(), pitch, recorded=recorded)
+    samples = synthesize(base.synthesizer, envelope.numpy(), pitch, recorded=recorded)
     return {
         "features": features.numpy(), "feature_mean": survey.feature_mean.numpy(), "timbre": survey.timbre.numpy(),
         "hertz": pitch.hertz, "voicing": pitch.voicing, "loudness": loudness.numpy(),

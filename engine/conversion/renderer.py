@@ -348,11 +348,10 @@ class Renderer:
             ),
         )
         # one frame more, so that the samples after the last frame centre are covered
-        samples, _ = synthesize(
+        return synthesize(
             self.base.synthesizer, torch.cat([envelope, envelope[-1:]]), pitch.one_frame_longer(),
             window.first_frame * HOP, start, self.seeds[number], analysed.residual, moved,
         )  # fmt: skip
-        return samples
 
     def _timbre(self, number: int) -> Tensor:
         if not self.settings.varies(number):

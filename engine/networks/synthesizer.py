@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from engine.analysis.envelope import BANDS, FLOOR
 from engine.analysis.pitch import Pitch
 from engine.networks.band_filters import Mix, filter_table, log_gain, response
-from engine.networks.excitation import cycles_per_frame, noise_at, pulse_train
+from engine.networks.excitation import noise_at, pulse_train
 from engine.networks.layers import (
     HIGHEST_LEARNED_HERTZ,
     ConvNextBlock,
@@ -217,8 +217,8 @@ def synthesize(
     seed: int = 0,
     residual: Residual | None = None,
     recorded: RecordedExcitation | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Synthesize samples, float32 ((frames - 1) * HOP,), and return the pulses' phase in cycles, float64 (frames,).
+) -> np.ndarray:
+    """Synthesize samples, float32 ((frames - 1) * HOP,).
 
     envelope (frames, BANDS); `first_sample` sets the position of the noise, `cycles` the phase of the pulses; residual
     and recorded: of these frames, for the place of noise and of all that is voiced.
@@ -230,4 +230,4 @@ def synthesize(
         noise = torch.from_numpy(noise_at(first_sample, pulses.shape[1], seed))[None]
         frames = (torch.as_tensor(one)[None].to(device) for one in (envelope, hertz[0], pitch.voicing))
         samples = synthesizer(*frames, pulses, noise.to(device), residual, recorded)
-    return samples[0].cpu().numpy(), cycles_per_frame(pitch.hertz, cycles)
+    return samples[0].cpu().numpy()

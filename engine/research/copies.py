@@ -27,5 +27,5 @@ def copy_synthesis(audio: Audio, synthesizer: Synthesizer) -> Audio:
     envelope = np.pad(measure_envelope(samples, pitch), ((0, 1), (0, 0)), "edge")  # one more for the last samples
     pitch = pitch.one_frame_longer()
     residual = residual_of(samples, envelope, pitch, synthesizer)
-    output, _ = synthesize(synthesizer, envelope, pitch, residual=residual)
+    output = synthesize(synthesizer, envelope, pitch, residual=residual)
     return Audio(output[None, : len(samples)], SAMPLE_RATE)

@@ -142,7 +142,7 @@ def audio_of(clip: Clip, base: BaseModel) -> Audio:
     """
     if clip.path is None:
         envelope = clip.envelope.astype(np.float32) + np.float32(clip.level.nepers)
-        return Audio(synthesize(base.synthesizer, envelope, clip.pitch)[0][None], SAMPLE_RATE)
+        return Audio(synthesize(base.synthesizer, envelope, clip.pitch)[None], SAMPLE_RATE)
     start, stop = clip.first_frame * HOP, (clip.first_frame + len(clip.pitch)) * HOP
     with open_audio(clip.path) as recording:
         chosen = recording if clip.channel is None else OneChannel(recording, clip.channel)

@@ -4,12 +4,15 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+import torch
 
 from engine.networks.listener import Listener, load_listener
 from engine.units import SAMPLE_RATE
 from engine.voices.voice import Voice, load_voice
+from tests.engine.pretended_gpu import THERE
 
 Sing = Callable[..., np.ndarray]
+_ENDS = ("to", "cpu", "numpy", "item", "tolist", "__float__", "__int__", "__bool__", "__index__", "__array__")
 
 
 def sing(seconds: float, hertz: float = 180.0, rate: int = SAMPLE_RATE, peak: float = 0.3, seed: int = 0) -> np.ndarray:
@@ -41,3 +44,25 @@ def voice() -> Voice:
 def listener() -> Listener:
     """The one that ships."""
     return load_listener()
+
+
+@pytest.fixture
+def left(monkeypatch) -> list[str]:
+    """Which calls have brought something from the device."""
+    calls: list[str] = []
+
+    def counted(name):
+        plain = getattr(torch.Tensor, name)
+
+        def call(tensor, *args, **kwargs):
+            result = plain(tensor, *args, **kwargs)
+            stays = isinstance(result, torch.Tensor) and result.device == tensor.device
+            if tensor.device.type == THERE.type and not stays:
+                calls.append(name)
+            return result
+
+        return call
+
+    for name in _ENDS:
+        monkeypatch.setattr(torch.Tensor, name, counted(name))
+    return calls

@@ -48,7 +48,7 @@ def controlled(source: Audio, recordings: Sequence[Path], semitones: float) -> A
     synthesizer = load_base().synthesizer
     longer = np.pad(envelope, ((0, 1), (0, 0)), "edge")
     residual = residual_of(own, longer, spoken.one_frame_longer(), synthesizer)
-    made, _ = synthesize(synthesizer, longer, pitch, residual=residual)
+    made = synthesize(synthesizer, longer, pitch, residual=residual)
     made = made[: len(sung)]
     level = float(np.sqrt(np.mean(np.square(sung)) / max(float(np.mean(np.square(made))), 1e-12)))
     return Audio((made * np.float32(level))[None], SAMPLE_RATE)

@@ -130,7 +130,7 @@ def warp_voice(recording: Recording, factor: float) -> Audio:
     pitch = detect_pitch(mono, SAMPLE_RATE)
     warped = _warped(torch.from_numpy(measure_envelope(mono, pitch)), factor).numpy()
     longer = np.pad(warped, ((0, 1), (0, 0)), "edge")
-    samples, _ = synthesize(load_base().synthesizer, longer, pitch.one_frame_longer())
+    samples = synthesize(load_base().synthesizer, longer, pitch.one_frame_longer())
     return Audio(limit_peaks(samples[None, : len(mono)]), SAMPLE_RATE)
 
 

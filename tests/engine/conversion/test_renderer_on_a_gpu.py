@@ -16,28 +16,7 @@ from engine.networks.base import BaseModel, load_base
 from engine.units import SAMPLE_RATE
 from tests.engine.pretended_gpu import THERE, pretended_gpu
 
-LEAVE = ("cpu", "numpy", "item", "tolist", "__float__", "__int__", "__bool__", "__index__", "__array__")
 NEAR_DB = -60.0  # of the processor's
-
-
-@pytest.fixture
-def left(monkeypatch) -> list[str]:
-    """Which calls have brought something from the card."""
-    calls: list[str] = []
-
-    def counted(name):
-        plain = getattr(torch.Tensor, name)
-
-        def call(tensor, *args, **kwargs):
-            if tensor.device.type == THERE.type:
-                calls.append(name)
-            return plain(tensor, *args, **kwargs)
-
-        return call
-
-    for name in LEAVE:
-        monkeypatch.setattr(torch.Tensor, name, counted(name))
-    return calls
 
 
 @pytest.fixture
