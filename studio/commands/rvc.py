@@ -39,7 +39,7 @@ def fetch(
     """Fetch ContentVec, check it against its pinned checksum, and store it in the data folder."""
     from engine.rvc.sources import SOURCES
     from studio.actions.fetched_models import fetch as fetch_addition
-    from studio.actions.voices.rvc_models import contentvec
+    from studio.actions.rvc_models import contentvec
     from studio.commands.in_process import local_studio
 
     source = SOURCES[1 if small else 0]
@@ -61,7 +61,7 @@ def use(
     ))],
 ) -> None:
     """Take ContentVec from a file or folder that you have."""
-    from studio.actions.voices.rvc_models import use_contentvec
+    from studio.actions.rvc_models import use_contentvec
     from studio.commands.in_process import local_studio
 
     with local_studio() as studio:

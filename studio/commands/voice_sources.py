@@ -14,7 +14,7 @@ from studio.commands.progress import progress_bar
 from studio.commands.wording import confirm, say, translated
 
 if TYPE_CHECKING:  # the database takes a moment to load
-    from studio.actions.voices.rvc_models import FoundModel
+    from studio.actions.rvc_models import FoundModel
     from studio.store.studio import Studio
 
 
@@ -50,8 +50,8 @@ def voices_from(
 
     yes: do not ask. Raises SettingsError without an answer, and what `fetch_link` and `models_in` raise.
     """
+    from studio.actions.rvc_models import FoundModel, models_in
     from studio.actions.uploads import is_link, scratch_folder
-    from studio.actions.voices.rvc_models import FoundModel, models_in
 
     linked = [one for one in (source, index) if one is not None and is_link(one)]
     with scratch_folder(studio) as place:
@@ -92,7 +92,7 @@ def _unpacked(path: Path, place: Path) -> Path | None:
     import zipfile
 
     from engine.archives import extract_archive
-    from studio.actions.voices.rvc_models import MODELS
+    from studio.actions.rvc_models import MODELS
 
     if path.is_dir():
         return path
@@ -106,7 +106,7 @@ def _unpacked(path: Path, place: Path) -> Path | None:
 
 
 def _is_rvc(path: Path) -> bool:
-    from studio.actions.voices.rvc_models import is_rvc_model
+    from studio.actions.rvc_models import is_rvc_model
 
     return is_rvc_model(path)
 

@@ -19,7 +19,7 @@ from studio.commands.tables import print_table
 from studio.commands.wording import in_order, say, translated
 
 if TYPE_CHECKING:  # the database takes a moment to load
-    from studio.actions.voices.rvc_models import FoundModel
+    from studio.actions.rvc_models import FoundModel
     from studio.commands.voice_sources import Statements
     from studio.store.catalogue import Model
     from studio.store.studio import Studio
@@ -70,8 +70,8 @@ def _row(studio: "Studio", model: "Model") -> list[str]:
 
 def _states(studio: "Studio", model: "Model") -> list[str]:
     from engine.training.history import history_from_json
+    from studio.actions.rvc_models import missing_for
     from studio.actions.trainings.history import training_history
-    from studio.actions.voices.rvc_models import missing_for
     from studio.store.catalogue import COMPLETED, FAILED
 
     if model.state == COMPLETED:
@@ -170,8 +170,8 @@ def _imported(
     studio: "Studio", model: "FoundModel", name: str | None, speaker: int, stated: "Statements"
 ) -> EngineError | None:
     """Import a voice and report it; return why that failed, if it did."""
+    from studio.actions.rvc_models import RvcFiles, is_rvc_model
     from studio.actions.voices.packages import free_name, import_model, imported_before, packaged_name
-    from studio.actions.voices.rvc_models import RvcFiles, is_rvc_model
 
     try:
         is_package = name is None and not is_rvc_model(model.path)

@@ -5,11 +5,15 @@ from dataclasses import dataclass
 from textwrap import shorten
 from urllib.parse import quote
 
+from fastapi.routing import APIRoute
+
 from engine.spelling import nearest
 from engine.texts import tr
 from studio.errors import Invalid
 
 IGNORED = "Ignored-Fields"  # header of an answer that did without some
+FILE = "binary"  # format of a file's field in the OpenAPI document
+ALSO = "x-also"  # further names of a field there
 _MOST_TOLD = 10  # unknown fields in one error
 _LONGEST_HEADER = 1000  # characters; proxies have room for few kB
 _LONGEST_SHOWN = 100
@@ -33,6 +37,16 @@ class FieldNames:
 
 
 ANY_TEXTS = FieldNames()
+
+
+def form_names(route: APIRoute, ignores_others: bool = False) -> FieldNames:
+    """Return the names of the fields that `body` documents for a route."""
+    content = (route.openapi_extra or {}).get("requestBody", {}).get("content", {})
+    properties = next(iter(content.values()))["schema"]["properties"] if content else {}
+    files, texts = set[str](), set[str]()
+    for name, one in properties.items():
+        (files if one.get("format") == FILE else texts).update((name, *one.get(ALSO, ())))
+    return FieldNames(texts, files, ignores_others)
 
 
 def unknown_fields(given: Iterable[str], known: Collection[str], elsewhere: Collection[str] = ()) -> Invalid:

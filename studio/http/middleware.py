@@ -31,11 +31,10 @@ from studio.errors import NotFound, TooMany, Unauthorised, Unavailable
 from studio.executors.apart import MOST_WAITING
 from studio.executors.turns import Turns
 from studio.http.bodies import too_large
-from studio.http.field_names import IGNORED, ignored_header
+from studio.http.field_names import IGNORED, form_names, ignored_header
 from studio.http.metrics import Metrics
 from studio.http.problem import problem_of
 from studio.http.rights import Right, RightsWatch, ended
-from studio.http.routes.documentation import form_names
 from studio.settings.service import MEGABYTE, is_for_this_machine
 from studio.store.accounts import Account, Holder, holder_of_token, note_use
 from studio.store.free_space import refuse_full_disk

@@ -25,9 +25,9 @@ from studio.actions.recordings import (
     shown_name,
     suffix_of,
 )
+from studio.actions.rvc_models import refuse_unconfined, refuse_without_contentvec
 from studio.actions.submission import Work, new_task, refuse_what_cannot_wait, submit_work
 from studio.actions.uploads import stored_copy
-from studio.actions.voices.rvc_models import refuse_unconfined, refuse_without_contentvec
 from studio.errors import Invalid, WrongState
 from studio.store.accounts import Account
 from studio.store.catalogue import Model, find_usable

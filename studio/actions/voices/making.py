@@ -14,10 +14,10 @@ from engine.voices.card import new_identifier
 from engine.voices.card_rules import LONGEST_NAME, RVC
 from engine.voices.profile import forbids_derivatives, read_profile
 from studio.actions.recordings import check_recording, refuse_without_consent
+from studio.actions.rvc_models import refuse_unconfined, refuse_without_contentvec
 from studio.actions.submission import Work, new_task, refuse_full_queue, submit_work
 from studio.actions.trainings.training import allowed_plan
 from studio.actions.uploads import link_or_copy, scratch_folder
-from studio.actions.voices.rvc_models import refuse_unconfined, refuse_without_contentvec
 from studio.errors import Invalid, WrongState
 from studio.settings.service import MEGABYTE
 from studio.store.accounts import Account

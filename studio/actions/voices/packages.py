@@ -21,9 +21,9 @@ from engine.voices.package import export_voice, import_voice, packaged_card
 from engine.voices.profile import profile_as_json, read_profile
 from studio.actions.account import named_file
 from studio.actions.recordings import refuse_without_consent
+from studio.actions.rvc_models import INDEX, MODELS, RvcFiles, is_rvc_model, refuse_unconfined, unpack_rvc
 from studio.actions.trainings.checkpoints import replace_voice_files
 from studio.actions.uploads import link_or_copy, scratch_folder, seems_zip
-from studio.actions.voices.rvc_models import INDEX, MODELS, RvcFiles, is_rvc_model, refuse_unconfined, unpack_rvc
 from studio.errors import NotReadable, StudioError, WrongState
 from studio.store.accounts import Account, account_prefix
 from studio.store.answers import Answer

@@ -14,9 +14,9 @@ from engine.texts import numeral, tr
 from engine.voices.card import earlier_voice
 from engine.voices.profile import TAUGHT_BY
 from studio.actions.recordings import consent_origin
+from studio.actions.rvc_models import missing_for
 from studio.actions.trainings.checkpoints import stored_card
 from studio.actions.trainings.history import EvaluationLine, HistoryLines, training_history
-from studio.actions.voices.rvc_models import missing_for
 from studio.errors import NotFound, WrongState
 from studio.store.accounts import Account
 from studio.store.catalogue import (

@@ -16,10 +16,10 @@ from fastapi.routing import APIRoute
 from engine.texts import tr
 from studio.errors import Invalid
 from studio.http.bodies import LARGEST_FORM, BodyLimits, Form, plain_too_large
-from studio.http.field_names import unknown_fields
+from studio.http.field_names import form_names, unknown_fields
 from studio.http.middleware import ServerState, announced_size
 from studio.http.rights import Right
-from studio.http.routes.documentation import OPEN_PATHS, form_names, query_names
+from studio.http.routes.documentation import OPEN_PATHS, query_names
 from studio.http.task_watch import TaskWatch
 from studio.http.uploads import INCOMING, UploadPlace, received_form
 from studio.settings.service import MEGABYTE

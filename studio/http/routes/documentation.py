@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from starlette.responses import HTMLResponse
 from starlette.staticfiles import StaticFiles
 
-from studio.http.field_names import FieldNames
+from studio.http.field_names import ALSO, FILE
 from studio.http.problem import MEDIA_TYPE
 from studio.http.routes.schemas import Problem
 
@@ -21,8 +21,6 @@ Described = Mapping[str, object]  # a part of an OpenAPI document
 Responses = dict[int | str, dict[str, object]]  # by status, as FastAPI takes them
 _STATIC = Path(__file__).parents[1] / "static" / "swagger"
 _BEARER = "token"
-_FILE = "binary"
-_ALSO = "x-also"
 OPEN_PATHS = ("/health", "/files/{key}")
 _MEANINGS = {
     401: "No token, or one that is unknown, expired or revoked.",
@@ -122,23 +120,13 @@ def body(
 
 def file_field(meaning: str) -> Described:
     """Return a file field of a form."""
-    return {"type": "string", "format": _FILE, "description": meaning}
+    return {"type": "string", "format": FILE, "description": meaning}
 
 
 def also_named(field: Described, *names: str) -> Described:
     """Return a field that has further names."""
     said = [str(field["description"]), *(f"`{name}` means the same." for name in names)]
-    return {**field, "description": " ".join(said), _ALSO: names}
-
-
-def form_names(route: APIRoute, ignores_others: bool = False) -> FieldNames:
-    """Return the names of the fields that `body` documents for a route."""
-    content = (route.openapi_extra or {}).get("requestBody", {}).get("content", {})
-    properties = next(iter(content.values()))["schema"]["properties"] if content else {}
-    files, texts = set[str](), set[str]()
-    for name, one in properties.items():
-        (files if one.get("format") == _FILE else texts).update((name, *one.get(_ALSO, ())))
-    return FieldNames(texts, files, ignores_others)
+    return {**field, "description": " ".join(said), ALSO: names}
 
 
 def query_names(route: APIRoute) -> set[str]:

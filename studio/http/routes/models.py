@@ -16,11 +16,11 @@ from engine.files import named
 from engine.settings import Limits, limits_of
 from engine.training.plan import TrainingPlan
 from engine.voices.profile import LONGEST_NAME
+from studio.actions.rvc_models import RvcFiles
 from studio.actions.trainings.training import train_model
 from studio.actions.voices.datasets import create_model
 from studio.actions.voices.making import TeachingRequest, teach_from_upload
 from studio.actions.voices.packages import export_model, import_upload
-from studio.actions.voices.rvc_models import RvcFiles
 from studio.actions.voices.voice import delete_model, model_view, models_view
 from studio.http.bodies import JSON, MULTIPART, URLENCODED
 from studio.http.routes.call import Call, Calling

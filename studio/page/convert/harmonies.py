@@ -18,7 +18,6 @@ from studio.page.convert.instrument import brought, part
 from studio.page.convert.layout import Layout
 from studio.page.convert.recording import Recording
 from studio.page.convert.result import Result
-from studio.page.convert.scores import HARMONIES, harmony_text, key_text
 from studio.page.convert.state import Now
 from studio.page.convert.takes import view_of
 from studio.page.convert.voice import Voice
@@ -26,6 +25,7 @@ from studio.page.parts.analyses import BUSY
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import notice, show_error
 from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.scores import HARMONIES, harmony_text, key_text
 from studio.page.parts.values import Values
 
 _POLL_S = 0.7

@@ -12,12 +12,12 @@ from studio.actions.conversions.takes import result_view
 from studio.actions.tasks import cancel_task
 from studio.errors import NotFound
 from studio.page.convert.instrument import brought, part
-from studio.page.convert.scores import progress_line
 from studio.page.parts import analyses
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import inform, notice, sentence_of, show_error, silent
 from studio.page.parts.page import LATEST, Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
+from studio.page.parts.scores import progress_line
 from studio.page.parts.values import Values
 from studio.page.parts.watched_task import WatchedTask
 from studio.store.records.conversion import Edits

@@ -15,7 +15,6 @@ from studio.actions.tasks import cancel_task
 from studio.errors import NotFound, WrongState
 from studio.page.convert.layout import Layout
 from studio.page.convert.recording import IN_TURN, Recording
-from studio.page.convert.scores import octaves_text, progress_line
 from studio.page.convert.state import Chosen, Now, Source
 from studio.page.convert.takes import Takes, result_name, view_of
 from studio.page.parts import analyses
@@ -24,6 +23,7 @@ from studio.page.parts.memory import remembered
 from studio.page.parts.notice import inform, notice, show_error, silent, warn
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
+from studio.page.parts.scores import octaves_text, progress_line
 from studio.page.parts.values import Values
 from studio.page.parts.watched_task import WatchedTask
 

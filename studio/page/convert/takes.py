@@ -23,12 +23,12 @@ from studio.page.convert.instrument import brought, part
 from studio.page.convert.layout import Layout
 from studio.page.convert.pitch import Pitch
 from studio.page.convert.pitch_editor import PitchEditor
-from studio.page.convert.scores import heading, kept_brief, kept_note, labelled, scores_table, stands_out
 from studio.page.convert.song import lane_label
 from studio.page.convert.state import Now
 from studio.page.parts.element_data import ChosenTrack
 from studio.page.parts.notice import notice, sentence_of, show_error
 from studio.page.parts.page import LATEST, Page, Updates, Visit
+from studio.page.parts.scores import heading, kept_brief, kept_note, labelled, scores_table, stands_out
 from studio.page.parts.values import Values
 
 _MOST_BESIDE = 4  # results that are heard beside this one

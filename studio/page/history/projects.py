@@ -11,12 +11,12 @@ from engine.texts import joined, ntr, numeral, tr
 from studio.actions.conversions.downloads import offered
 from studio.actions.project_exports import project_zip
 from studio.actions.projects import change_project, project_view
-from studio.page.convert.scores import brief_shift, harmony_text
 from studio.page.history.rows import row_of
 from studio.page.parts.controls import controls, settings_of
 from studio.page.parts.element import element, shown
 from studio.page.parts.notice import inform, notice
 from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.scores import brief_shift, harmony_text
 from studio.page.parts.values import Given, Values
 
 _MOST_HEARD = 12  # takes in a project's player

@@ -15,9 +15,9 @@ from studio.actions.conversions.outlines import outline_of_take
 from studio.actions.conversions.takes import best_first, fidelity
 from studio.actions.voices.cards import avatar_of
 from studio.errors import NotFound
-from studio.page.convert.scores import brief_shift, harmony_text, kept_note, labelled, stands_out
 from studio.page.parts.controls import EFFECTS, STYLES, setting_title
 from studio.page.parts.page import Visit
+from studio.page.parts.scores import brief_shift, harmony_text, kept_note, labelled, stands_out
 from studio.store.kinds import KINDS, LISTED
 
 TITLES = {name: KINDS[name].title for name in LISTED}

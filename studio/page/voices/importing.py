@@ -9,10 +9,10 @@ import gradio as gr
 from engine.rvc.sources import SOURCES
 from engine.texts import ntr, tr
 from engine.voices.card_rules import RVC
+from studio.actions.rvc_models import INDEX, RvcFiles, contentvec, is_rvc_model
 from studio.actions.uploads import refuse_large
 from studio.actions.voices.cards import VoiceDetails
 from studio.actions.voices.packages import free_name, import_model, namesakes, replace_model
-from studio.actions.voices.rvc_models import INDEX, RvcFiles, contentvec, is_rvc_model
 from studio.errors import NotReadable
 from studio.languages.reading import said
 from studio.page.parts.install import InstallOffer, InstallWords

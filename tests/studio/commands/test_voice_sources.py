@@ -20,7 +20,7 @@ LINK = "https://example.com/mia/Mia.pth"
 def model(tmp_path, monkeypatch):
     """A model of RVC; it is read in this process, which is faster."""
     work_in_this_process(monkeypatch)
-    monkeypatch.setattr("studio.actions.voices.rvc_models.contentvec_path", lambda: tmp_path / "contentvec.safetensors")
+    monkeypatch.setattr("studio.actions.rvc_models.contentvec_path", lambda: tmp_path / "contentvec.safetensors")
     path = tmp_path / "Mia.pth"
     torch.save(checkpoint_of("v1"), path)
     return path

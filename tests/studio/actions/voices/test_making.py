@@ -91,7 +91,7 @@ def test_new_voice_view_and_active_new_voice_hide_blends_of_other_accounts(studi
 def teacher(studio, tmp_path, monkeypatch):
     """The id of an imported voice; ContentVec is there."""
     work_in_this_process(monkeypatch)
-    monkeypatch.setattr("studio.actions.voices.rvc_models.contentvec_path", lambda: tmp_path / "contentvec.safetensors")
+    monkeypatch.setattr("studio.actions.rvc_models.contentvec_path", lambda: tmp_path / "contentvec.safetensors")
     (tmp_path / "contentvec.safetensors").touch()
     torch.save(checkpoint_of("v1"), tmp_path / "Mia.pth")
     return import_model(studio, studio.local, tmp_path / "Mia.pth")

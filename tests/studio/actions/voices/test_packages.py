@@ -11,6 +11,7 @@ from engine.files import named
 from engine.voices.package import export_voice
 from engine.voices.voice import load_voice, save_voice
 from studio.actions.recordings import open_file
+from studio.actions.rvc_models import RvcFiles
 from studio.actions.voices.datasets import create_model
 from studio.actions.voices.packages import (
     export_model,
@@ -22,7 +23,6 @@ from studio.actions.voices.packages import (
     package_link,
     replace_model,
 )
-from studio.actions.voices.rvc_models import RvcFiles
 from studio.actions.voices.voice import delete_model, model_view, models_view
 from studio.errors import DiskFull, NotFound, NotReadable, WrongState
 from studio.settings.service import ServiceSettings

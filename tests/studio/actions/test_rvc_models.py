@@ -15,8 +15,8 @@ from engine.rvc.sandbox import ModelFileError
 from engine.rvc.sources import SOURCES
 from studio.actions.conversions.conversion import usable_voice_folder
 from studio.actions.fetched_models import fetch
+from studio.actions.rvc_models import RvcFiles, contentvec, models_in, use_contentvec
 from studio.actions.voices.packages import export_model, export_networks, import_model, replace_model
-from studio.actions.voices.rvc_models import RvcFiles, contentvec, models_in, use_contentvec
 from studio.actions.voices.voice import model_view, models_view
 from studio.commands.cli import main
 from studio.errors import NotFound, NotReadable, Unavailable, WrongState
@@ -31,7 +31,7 @@ from tests.studio.commands.test_voices import run
 def model(tmp_path, monkeypatch):
     """A model of RVC; it is read in this process, which is faster."""
     work_in_this_process(monkeypatch)
-    monkeypatch.setattr("studio.actions.voices.rvc_models.contentvec_path", lambda: tmp_path / "contentvec.safetensors")
+    monkeypatch.setattr("studio.actions.rvc_models.contentvec_path", lambda: tmp_path / "contentvec.safetensors")
     path = tmp_path / "Mia.pth"
     torch.save(checkpoint_of("v1"), path)
     return path
