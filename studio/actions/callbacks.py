@@ -1,31 +1,39 @@
 """Callbacks: what an account was told of its tasks, told again, and the secret that signs them."""
 
+from typing import Annotated
+
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from studio.actions.tasks import written_time
 from studio.store.accounts import Account
 from studio.store.callback_signatures import secret_of_account
 from studio.store.deliveries import Delivery, State, find_delivery, list_deliveries, repeat
+from studio.store.records.codec import Time, Url, exact, shown_as
 from studio.store.studio import Studio
 
 
+@exact
 class CallbackView(TypedDict):
-    """A report of the end of a task to an address. status: of the last answer."""
+    """A report of the end of a task to an address."""
 
-    id: str
+    id: Annotated[str, Field(description="Also the header `webhook-id`; the same in each attempt.")]
     task_id: str
-    url: str
+    url: Url
     state: State
-    attempts: int
-    next_attempt_at: str | None
-    status: int | None
-    error: str | None
-    created_at: str | None
-    finished_at: str | None
+    attempts: Annotated[int, Field(ge=0)]
+    next_attempt_at: Annotated[
+        Time | None, Field(description="Not before that, and not before the task has ended.")
+    ]
+    status: Annotated[int | None, Field(description="Of the last answer.")]
+    error: Annotated[str | None, Field(description="Why the last attempt failed.")]
+    created_at: Annotated[str | None, shown_as(Time)]
+    finished_at: Time | None
 
 
-class CallbackPage(TypedDict):
-    """Callbacks, the newest first, and the next page's cursor."""
+@exact
+class Callbacks(TypedDict):
+    """Callbacks, the newest first."""
 
     callbacks: list[CallbackView]
     next_cursor: str | None
@@ -33,7 +41,7 @@ class CallbackPage(TypedDict):
 
 def callback_views(
     studio: Studio, account: Account, *, task_id: str | None, state: State | None, limit: int, cursor: str | None
-) -> CallbackPage:
+) -> Callbacks:
     """Return the account's callbacks, the newest first, and the next page's cursor. Raises Invalid."""
     found, following = list_deliveries(
         studio.database, account.id, task_id=task_id, state=state, limit=limit, cursor=cursor

@@ -2,14 +2,12 @@
 
 from datetime import datetime, timedelta
 
-from typing_extensions import TypedDict
-
 from engine.spelling import folded
 from engine.texts import ntr, tr
 from studio.actions.conversions.comps import repeat_comp
 from studio.actions.conversions.conversion import convert_again
 from studio.actions.conversions.edits import repeat_edit
-from studio.actions.tasks import PlacedTask, task_views
+from studio.actions.tasks import Tasks, TaskView, task_views
 from studio.actions.trainings.training import start_training
 from studio.errors import Invalid, WrongState
 from studio.store.accounts import Account
@@ -25,13 +23,6 @@ PAGE = 20  # tasks
 _MOST_WORDS = 8
 
 
-class HistoryPage(TypedDict):
-    """Tasks, newest first, and the next page's cursor."""
-
-    tasks: list[PlacedTask]
-    next_cursor: str | None
-
-
 def history_view(
     studio: Studio,
     account: Account,
@@ -41,7 +32,7 @@ def history_view(
     wanted: TaskFilter | None = None,
     cursor: str | None = None,
     limit: int = PAGE,
-) -> HistoryPage:
+) -> Tasks:
     """Return tasks as `task_views` does, each with its `place` in the queue while it waits.
 
     wanted: by default all that is part of the history. Raises Invalid for an unknown cursor.
@@ -49,7 +40,7 @@ def history_view(
     found = task_views(studio, account, base_url, now_s, wanted=wanted, cursor=cursor, limit=limit)
     waiting = {task["kind"] for task in found["tasks"] if task["state"] == "queued"}
     placed = {task_id: place for one in waiting for task_id, place in places(studio.database, one).items()}
-    shown: list[PlacedTask] = [{**task, "place": placed.get(task["id"])} for task in found["tasks"]]
+    shown: list[TaskView] = [{**task, "place": placed.get(task["id"])} for task in found["tasks"]]
     return {"tasks": shown, "next_cursor": found["next_cursor"]}
 
 

@@ -1,26 +1,30 @@
 """Tasks: shown, cancelled, deleted with their results, and when they end."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from typing import Annotated, NotRequired
 
+from pydantic import Field, WithJsonSchema
 from sqlalchemy import Connection
 from typing_extensions import TypedDict
 
 from engine.texts import joined
 from studio.actions.account import voice_names
-from studio.actions.conversions.views import ConversionFacts, ConversionView
+from studio.actions.conversions.views import ConversionView, TaskFacts
 from studio.errors import NotFound, TooMany, WrongState
 from studio.executors.recovery import end_training
 from studio.store.accounts import Account, account_prefix
-from studio.store.kinds import CONVERSION, TEACHING, TRAINING
+from studio.store.kinds import CONVERSION, LISTED, TEACHING, TRAINING
 from studio.store.projects import forget_empty
+from studio.store.records.codec import Time, exact, open_ended, shown_as
 from studio.store.records.voices import NewVoice, Teaching, Training
 from studio.store.studio import Studio
 from studio.store.task_filter import TaskFilter
 from studio.store.tasks import (
     ACTIVE,
+    State,
     Task,
     find,
     forget_outputs,
@@ -33,57 +37,42 @@ from studio.store.tasks import (
 )
 from studio.tracing import trace_id_of
 
+TASK_ID = "8f14e45fceea167a5a36dedd"  # an example
 _LEAST_PROGRESS = 0.05  # below which it says nothing of the time left
 _LONGEST_S = 3600.0
 _OF_ACCOUNT = 200  # active tasks that are looked at
 
 
-class TaskView(TypedDict):
-    """What all tasks show of themselves; those of some kinds show more. Times are ISO 8601."""
+class _AnyTask(TypedDict):
+    """What all tasks show of themselves."""
 
-    id: str
-    kind: str
+    id: Annotated[str, Field(examples=[TASK_ID])]
+    # the others are shown in place, but can be asked for by their ids
+    kind: Annotated[str, WithJsonSchema({"type": "string", "enum": [*LISTED]})]
     model: str | None
-    model_name: str | None
-    state: str
-    progress: float
+    model_name: Annotated[str | None, Field(description="The name of the voice, even after its deletion.")]
+    state: Annotated[str, shown_as(State)]
+    progress: Annotated[float, Field(ge=0, le=1)]
     message: str
     error: str | None
     error_code: str | None
-    trace_id: str | None
-    attempt: int
-    created_at: str | None
-    started_at: str | None
-    finished_at: str | None
+    trace_id: NotRequired[Annotated[
+        str | None, Field(description="Of its OpenTelemetry trace, if the service sends traces.")
+    ]]
+    attempt: Annotated[int, Field(ge=0)]
+    created_at: Annotated[str | None, shown_as(Time)]
+    started_at: Time | None
+    finished_at: Time | None
 
 
-class ConversionTask(TaskView, ConversionFacts):
-    """A conversion in full."""
+@open_ended
+class TaskView(_AnyTask, TaskFacts):
+    """A task in full. Conversions also have their settings, scores and links."""
 
 
-class TeachingTask(TaskView):
-    """A teaching. warning: which recordings were left out; name, model_id: of the new voice, once it is there."""
-
-    warning: str | None
-    name: str
-    model_id: str | None
-
-
-class TrainingTask(TaskView):
-    """A training. settings: fields of TrainingPlan that were given."""
-
-    epochs: int
-    settings: Mapping[str, object]
-
-
-class PlacedTask(TaskView):
-    """A task with its place in the queue while it waits."""
-
-    place: int | None
-
-
-class TaskPage(TypedDict):
-    """Tasks, newest first, and the next page's cursor."""
+@exact
+class Tasks(TypedDict):
+    """Tasks, newest first."""
 
     tasks: list[TaskView]
     next_cursor: str | None
@@ -103,7 +92,7 @@ def task_views(
     wanted: TaskFilter | None = None,
     limit: int = 50,
     cursor: str | None = None,
-) -> TaskPage:
+) -> Tasks:
     """Return the account's tasks, newest first, and the next page's cursor. Raises Invalid for an unknown cursor.
 
     wanted: by default all that is part of the history.
@@ -186,21 +175,18 @@ def _view(studio: Studio, task: Task, model_name: str | None, base_url: str, now
         "finished_at": written_time(task.finished_at),
     }
     if task.kind == CONVERSION:
-        conversion: ConversionTask = {**view, **ConversionView(studio, task, base_url, now_s).in_full()}
-        return conversion
+        return {**view, **ConversionView(studio, task, base_url, now_s).in_full()}
     if task.kind == TEACHING:
         asked = task.asked_as(Teaching)
-        teaching: TeachingTask = {
+        return {
             **view,
             "warning": joined(" ", [joined(": ", (left.name, left.reason)) for left in asked.left_out]) or None,
             "name": asked.name,
             "model_id": task.result_as(NewVoice).model_id if task.result else None,
         }
-        return teaching
     if task.kind == TRAINING:
         wanted = task.asked_as(Training)
-        training: TrainingTask = {**view, "epochs": wanted.epochs, "settings": wanted.settings}
-        return training
+        return {**view, "epochs": wanted.epochs, "settings": wanted.settings}
     return view
 
 

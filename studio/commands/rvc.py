@@ -1,7 +1,7 @@
 """`rvc`: ContentVec, which imported models of RVC need, fetched only when asked; and voices that they teach."""
 
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated
 
 import typer
 
@@ -82,7 +82,7 @@ def teach(
     device: Annotated[str, typer.Option(help=tr("Where to compute: auto, cpu, cuda, cuda:1, mps."))] = "auto",
 ) -> None:
     """Let an imported voice teach one of this studio: faster, and live. Prints the new voice's id."""
-    from studio.actions.tasks import TeachingTask, task_view
+    from studio.actions.tasks import task_view
     from studio.actions.trainings.training import checked_plan, start_training
     from studio.actions.voices.making import TeachingRequest, start_teaching
     from studio.actions.voices.voice import model_view, score_lines
@@ -94,7 +94,7 @@ def teach(
     with local_studio() as studio:
         started: list[str] = []
         carry_out(studio, lambda here: started.append(start_teaching(here, here.local, voice, request)), device)
-        taught = cast("TeachingTask", task_view(studio, studio.local, started[0], "", 0.0))
+        taught = task_view(studio, studio.local, started[0], "", 0.0)
         identifier = str(taught["model_id"])
         if taught["warning"]:
             say(taught["warning"])

@@ -31,18 +31,15 @@ from studio.settings.service import ServiceSettings
 from studio.store.accounts import Account, account_prefix
 from studio.store.database import AnyRow, Database, Now, insert_or_keep
 from studio.store.paging import cursor_after, sort_values
-from studio.store.records.cards import Card, PublishedVoice, ReportedData, Stated, card_of, published, stated
+from studio.store.records.cards import Card, ReportedData, Stated, Voice, card_of, published, stated
 from studio.store.records.codec import Json
 from studio.store.storage import Storage
 from studio.store.tables import LONGEST_FOLDED, models, tasks
 
 PENDING, TRAINING, COMPLETED, FAILED = "pending", "training", "completed", "failed"
 VOICES, DATASETS, TRAININGS, PACKAGES = "voices", "datasets", "trainings", "packages"
-PUBLISHED = (
-    "id", "name", "gender", "age", "description", "base_language", "traits", "genre", "voice_type", "vocal_range",
-)  # fmt: skip
 MOST_LISTED = 1000
-_KEPT = (*PUBLISHED, "licence", "source", "consent", "consent_seal", "format", "kind")
+_KEPT = (*Voice.__annotations__, "licence", "source", "consent", "consent_seal", "format", "kind")
 _NARROWED = ("genre", "gender", "age", "voice_type", "base_language")
 _LENGTHS = {name: models.c[name].type.length for name in _NARROWED}  # type: ignore[attr-defined]
 _NOT_READY = {
@@ -115,7 +112,7 @@ class Model:
         return stated(self.card)
 
     @property
-    def published(self) -> PublishedVoice:
+    def published(self) -> Voice:
         """The fields of the published interface's voice model, exactly."""
         return published(self.card)
 
@@ -183,7 +180,7 @@ def list_models(
     limit: int | None = None,
     cursor: str | None = None,
     **filters: Unpack[VoiceFilters],
-) -> tuple[list[PublishedVoice], str | None]:
+) -> tuple[list[Voice], str | None]:
     """Return the published fields of usable voices, the account's own and the demo voices, by name; and the `cursor` of
     the next page. q: words to find in their texts. Raises Invalid."""
     if limit is not None and not 1 <= limit <= MOST_LISTED:

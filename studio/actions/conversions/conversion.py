@@ -14,7 +14,7 @@ from engine.texts import tr
 from studio.actions.account import name_of_take, preferences_of
 from studio.actions.analyses import analysed_recording, start_analysis
 from studio.actions.conversions.songs import SongRequest, check_song, song_again
-from studio.actions.conversions.views import ConversionView, Published, Unfinished, key_of_take
+from studio.actions.conversions.views import CompletedConversion, ConversionView, UnfinishedConversion, key_of_take
 from studio.actions.recordings import (
     Origin,
     check_recording,
@@ -191,7 +191,7 @@ def usable_voice_folder(studio: Studio, account: Account, model_id: str, report:
 
 def conversion_view(
     studio: Studio, account: Account, task_id: str, base_url: str, now_s: float
-) -> Published | Unfinished:
+) -> CompletedConversion | UnfinishedConversion:
     """Return the task exactly as the published interface shows it. Raises NotFound."""
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
     if task.state in ACTIVE:

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from typing import Annotated
 
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from engine.conversion.settings import AUTO, BEST
@@ -11,12 +13,12 @@ from engine.spelling import composed
 from engine.texts import ntr
 from engine.units import note_number
 from studio.actions.account import voice_name
-from studio.actions.conversions.views import DELETED, ConversionView, LabelledTake, key_of_take
+from studio.actions.conversions.views import DELETED, ConversionView, key_of_take
 from studio.errors import Invalid, NotFound
 from studio.store.accounts import Account
 from studio.store.catalogue import find_model
 from studio.store.kinds import CONVERSION
-from studio.store.records.cards import Card
+from studio.store.records.codec import exact
 from studio.store.records.conversion import Conversion, Rendered, Scores, Settings
 from studio.store.studio import Studio
 from studio.store.take_labels import TakeLabel, label_of, write_label
@@ -110,7 +112,6 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
     view = ConversionView(studio, task, base_url, now_s)
     asked, rendered, found = view.asked, view.rendered, view.rendered.output_settings
-    card = _card(studio, account, task.model_id or "")
     waiting = places(studio.database, CONVERSION).get(task.id, 1) - 1 if task.state == "queued" else 0
     busy = _busy(studio) if task.state == "queued" else []
     return {
@@ -128,7 +129,7 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
         "model": task.model_id,
         "voice": voice_name(studio.database, account, task),
         "untrained": view.untrained,
-        "range": _range(card),
+        "range": _range(studio, account, task.model_id or ""),
         "file_name": asked.file_name,
         "preset": asked.preset,
         "effects": asked.effects,
@@ -233,29 +234,29 @@ def _starts_in_s(studio: Studio, waiting: int, busy: list[tuple[float, float]], 
     return min(known_s, default=0.0) + (usual_s or 0.0) * waiting / max(workers, 1)
 
 
-def _card(studio: Studio, account: Account, model_id: str) -> Card:
+def _range(studio: Studio, account: Account, model_id: str) -> VoiceRange | None:
     try:
-        return find_model(studio.database, account, model_id).card
+        card = find_model(studio.database, account, model_id).card
     except NotFound:  # deleted meanwhile
-        return {}
-
-
-def _range(card: Card) -> VoiceRange | None:
+        return None
     ends = card.get("vocal_range") or {}
     if not (ends.get("min") and ends.get("max")):
         return None
     return {"low": note_number(ends["min"]), "high": note_number(ends["max"]), "label": card["name"]}
 
 
-class NumberedTake(LabelledTake):
-    """The name and the star of a take, 1 for the first."""
+@exact
+class LabelledTake(TypedDict):
+    """The name and the star of a take."""
 
-    number: int
+    number: Annotated[int, Field(ge=1)]
+    name: str
+    starred: bool
 
 
 def label_take(
     studio: Studio, account: Account, task_id: str, take: int, name: str | None = None, starred: bool | None = None
-) -> NumberedTake:
+) -> LabelledTake:
     """Give a take a name, "" for none, and a star, or take it away; None leaves them as they are.
 
     take: 1 for the first. Returns {number, name, starred}. Raises NotFound, and Invalid for a name that is no line of

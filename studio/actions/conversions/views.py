@@ -3,18 +3,22 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, NotRequired
+from typing import Annotated, Final, Literal, NotRequired, cast
 
+from pydantic import Field, WithJsonSchema
 from typing_extensions import TypedDict
 
 from engine.texts import tr
 from studio.errors import NotFound
+from studio.store.records.codec import Undocumented, Url, exact, shown_as
 from studio.store.records.conversion import Conversion, Rendered, Scores, Settings
 from studio.store.studio import Studio
 from studio.store.take_labels import TakeLabel, label_of
 from studio.store.tasks import Task
 
 _LANES: Final = ("vocal", "backing", "stem", "mix")
+_OBJECTS = shown_as(list[object] | None)
+LINK = "http://127.0.0.1:7860/files/tasks/8f14e45fceea167a5a36dedd/1/take-1.wav?expires=1790000000&signature=0a1b2c"
 DELETED = tr("Its recording and its takes have been deleted.")
 
 
@@ -30,36 +34,44 @@ class TakeView:
     label: TakeLabel
 
 
-class PublishedSettings(TypedDict):
-    """The settings that a conversion was rendered with, as published."""
+@exact
+class OutputSettings(TypedDict):
+    """The settings of a conversion."""
 
-    model: str | None
-    transpose: int | float
-    vocal_style: str
-
-
-class Links(TypedDict):
-    """Links to the files of a conversion; vocal, backing, stem, mix: of a song."""
-
-    input_audio_url: str | None
-    output_audio_urls: list[str]
-    vocal: NotRequired[str]
-    backing: NotRequired[str]
-    stem: NotRequired[str]
-    mix: NotRequired[str]
+    model: Annotated[str | None, shown_as(str), Field(examples=["kathleen"])]
+    # the call takes whole numbers; conversions of the page may have others
+    transpose: Annotated[
+        int | float, WithJsonSchema({"type": "integer"}),
+        Field(examples=[0], description="Semitones, positive up; with `auto` or `best`, the number chosen."),
+    ]  # fmt: skip
+    vocal_style: Annotated[
+        str, shown_as(Literal["melodic", "rhythmic", "spoken"]), Field(description="Measured from the recording.")
+    ]
 
 
-class Published(Links):
-    """A completed conversion as the published interface shows it."""
+@exact
+class CompletedConversion(TypedDict):
+    """A completed conversion."""
 
-    status: str
-    output_settings: PublishedSettings | None
+    status: Literal["completed"]
+    input_audio_url: Annotated[Url | None, shown_as(Url), Field(examples=[LINK])]
+    output_audio_urls: Annotated[list[Url], Field(examples=[[LINK]])]
+    output_settings: Annotated[OutputSettings | None, shown_as(OutputSettings)]
+    vocal: NotRequired[Annotated[
+        Url | None, Field(description="Of a song: its vocal as converted. Left out otherwise.")
+    ]]
+    backing: NotRequired[Annotated[Url | None, Field(description="Of a song: what its vocal is mixed with.")]]
+    stem: NotRequired[Annotated[Url | None, Field(description="Of a song with a second singer.")]]
+    mix: NotRequired[Annotated[
+        Url | None, Field(description="Of a song: the finished track, also in `output_audio_urls`.")
+    ]]
 
 
-class Unfinished(TypedDict):
-    """A conversion without results, as the published interface shows it: in progress, or failed."""
+@exact
+class UnfinishedConversion(TypedDict):
+    """A conversion without results."""
 
-    status: str
+    status: Literal["in_progress", "failed"]
 
 
 class TakeOf(TypedDict):
@@ -69,36 +81,49 @@ class TakeOf(TypedDict):
     take: int
 
 
-class LabelledTake(TypedDict):
-    """The name and the star of a take."""
+class TaskFacts(TypedDict, total=False):
+    """What tasks of some kinds show beside what all have: conversions, those of songs, teachings and trainings.
 
-    name: str
-    starred: bool
+    note: of a conversion whose files have been deleted; place: in the queue, 1 for the next.
+    """
 
-
-class ConversionFacts(Links):
-    """What a conversion shows beside what all tasks have. note: only once its files have been deleted; notes: only of
-    a song."""
-
-    project: str | None
-    start_s: float
-    file_name: str
-    preset: str
-    effects: str | Mapping[str, int | float]
-    settings: Settings
-    edit_of: str | None
-    edit_count: int
-    comp: list[TakeOf] | None
-    phrase_starts_s: list[float]
-    take_labels: list[LabelledTake]
-    untrained: bool
-    warning: str | None
-    unsigned: str | None
-    scores: list[Scores]
-    output_settings: PublishedSettings | None
-    cost_minutes: float
-    notes: NotRequired[list[str]]
-    note: NotRequired[str]
+    scores: Annotated[list[Scores], _OBJECTS, Field(description="For each take of a conversion.")]
+    untrained: Annotated[bool | None, Field(description="For a conversion: whether the voice was untrained.")]
+    unsigned: Annotated[
+        str | None, Field(description="Why the takes carry no content credentials; null if they do.")
+    ]
+    warning: Annotated[str | None, Field(description="What you should know of the recording and its notes.")]
+    cost_minutes: Annotated[float | None, Field(description="For a conversion: minutes x channels x takes.")]
+    comp: Annotated[list[TakeOf] | None, _OBJECTS, Field(description="Of a comp, the task and take of each phrase.")]
+    phrase_starts_s: Annotated[
+        list[float] | None, Field(description="Where each phrase of the recording begins.")
+    ]
+    take_labels: Annotated[list[dict[str, str | bool]], _OBJECTS, Field(description="Name and star of each take.")]
+    name: Annotated[
+        str | None, Field(description="Of a teaching: of the new voice, whose id is `model_id` once it is there.")
+    ]
+    model_id: str | None
+    edit_of: Annotated[str | None, Field(description="The conversion whose take was edited")]
+    edit_count: Annotated[int | None, Field(description="The number of pitch edits.")]
+    input_audio_url: Url | None
+    output_audio_urls: Annotated[list[Url], shown_as(list[Url] | None)]
+    vocal: Annotated[Url | None, Field(description="Of a song; so are `backing`, `stem` and `mix`.")]
+    backing: Url | None
+    stem: Url | None
+    mix: Url | None
+    notes: Annotated[
+        list[str] | None, Field(description="Of a song: what was noticed, such as two pitches at once.")
+    ]
+    project: Undocumented[str | None]
+    start_s: Undocumented[float]
+    file_name: Undocumented[str]
+    preset: Undocumented[str]
+    effects: Undocumented[str | Mapping[str, int | float]]
+    settings: Undocumented[Mapping[str, object]]
+    output_settings: Undocumented[OutputSettings | None]
+    note: Undocumented[str]
+    epochs: Undocumented[int]
+    place: Undocumented[int | None]
 
 
 @dataclass(frozen=True)
@@ -158,21 +183,21 @@ class ConversionView:
         """Return a link to a file of it."""
         return self.studio.link(key, self.base_url, self.now_s)
 
-    def published(self) -> Published:
+    def published(self) -> CompletedConversion:
         """Return what the published interface shows of a completed one."""
-        links = self._links()
-        return {
-            "status": "completed",
-            "input_audio_url": links["input_audio_url"],
-            "output_audio_urls": links["output_audio_urls"],
-            "output_settings": self._output_settings,  # so far as published, in this order; then the lanes of a song
-            **links,
-        }
+        full, wanted = {**self._facts, "status": "completed"}, CompletedConversion.__annotations__
+        return cast(CompletedConversion, {name: full[name] for name in wanted if name in full})
 
-    def in_full(self) -> ConversionFacts:
+    def in_full(self) -> TaskFacts:
         """Return what the service shows of it beside what all tasks have."""
+        if self.has_files:
+            return self._facts
+        return {**self._facts, "input_audio_url": None, "output_audio_urls": [], "note": DELETED}
+
+    @property
+    def _facts(self) -> TaskFacts:
         asked, rendered = self.asked, self.rendered
-        facts: ConversionFacts = {
+        facts: TaskFacts = {
             "project": self.task.recording,
             "start_s": asked.start_s,
             "file_name": asked.file_name,
@@ -190,32 +215,22 @@ class ConversionView:
             "scores": list(rendered.scores),
             "output_settings": self._output_settings,
             "cost_minutes": round(self.task.cost / 60, 3),
-            "input_audio_url": None,
-            "output_audio_urls": [],
+            "input_audio_url": self.input_url,
+            "output_audio_urls": [self.link(key) for key in rendered.outputs],
         }
         if rendered.notes is not None:
             facts["notes"] = list(rendered.notes)
-        if not self.has_files:
-            return {**facts, "note": DELETED}
-        return {**facts, **self._links()}
+        for name in _LANES:
+            if name in self.lanes:
+                facts[name] = self.lanes[name]
+        return facts
 
     @property
-    def _output_settings(self) -> PublishedSettings | None:
+    def _output_settings(self) -> OutputSettings | None:
         found = self.rendered.output_settings
         if found is None:
             return None
         return {"model": found.model, "transpose": found.transpose, "vocal_style": found.vocal_style}
-
-    def _links(self) -> Links:
-        links: Links = {
-            "input_audio_url": self.input_url,
-            "output_audio_urls": [self.link(key) for key in self.rendered.outputs],
-        }
-        lanes = self.lanes
-        for name in _LANES:
-            if name in lanes:
-                links[name] = lanes[name]
-        return links
 
 
 def was_untrained(task: Task) -> bool:

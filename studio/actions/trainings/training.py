@@ -10,7 +10,7 @@ from engine.settings import from_values, refuse_unknown
 from engine.texts import tr
 from engine.training.plan import TrainingPlan
 from studio.actions.submission import Work, queue_task
-from studio.actions.tasks import PlacedTask, task_views
+from studio.actions.tasks import TaskView, task_views
 from studio.actions.trainings.auditions import Auditions, auditions_of
 from studio.actions.trainings.checkpoints import stored_card
 from studio.actions.trainings.history import (
@@ -131,7 +131,7 @@ def training_view(studio: Studio, account: Account, model_id: str, base_url: str
     }
 
 
-def queue_view(studio: Studio, account: Account, base_url: str, now_s: float) -> list[PlacedTask]:
+def queue_view(studio: Studio, account: Account, base_url: str, now_s: float) -> list[TaskView]:
     """Return the account's active trainings in the order they run, queued ones with a place."""
     found = [
         task
@@ -141,7 +141,7 @@ def queue_view(studio: Studio, account: Account, base_url: str, now_s: float) ->
         )["tasks"]
     ]
     placed = places(studio.database, TRAINING_KIND) if found else {}
-    views: list[PlacedTask] = [{**task, "place": placed.get(task["id"])} for task in found]
+    views: list[TaskView] = [{**task, "place": placed.get(task["id"])} for task in found]
     return sorted(views, key=lambda task: (task["state"] != "running", task["place"] or 0, task["created_at"]))
 
 

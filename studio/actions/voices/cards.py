@@ -15,7 +15,7 @@ from studio.actions.trainings.checkpoints import stored_card
 from studio.actions.voices.voice import VoiceView, model_view
 from studio.store.accounts import Account
 from studio.store.catalogue import COMPLETED, Model, all_models, find_model
-from studio.store.records.cards import PublishedVoice
+from studio.store.records.cards import Voice
 from studio.store.studio import Studio
 
 LEAST_CONTRAST = 4.5  # of the initials on the colour, for WCAG 2.2 AA
@@ -38,7 +38,7 @@ class Avatar(TypedDict):
     bars: list[float]
 
 
-class VoiceCardView(PublishedVoice):
+class VoiceCardView(Voice):
     """A voice for <timbre-voices>.
 
     state: TRAIN_AGAIN if it was made with an earlier base; uses: what it is good for; untrained: whether it can convert

@@ -16,7 +16,7 @@ from studio.errors import Invalid, WrongState
 from studio.store.accounts import Account
 from studio.store.catalogue import Model, describe, find_model, held_model
 from studio.store.kinds import REPORT
-from studio.store.records.cards import Card, Stated
+from studio.store.records.cards import Stated
 from studio.store.records.voices import Nothing
 from studio.store.studio import Studio
 
@@ -48,10 +48,10 @@ def edit_profile(studio: Studio, account: Account, model_id: str, values: Mappin
         model = held_model(connection, account.id, model_id)
         stated = profile_as_json(given)
         measured = {name: model.stated.get(name) for name in _MEASURED} if model.voice_key is not None else {}
-        unchanged: Card = {"id": model_id, "format": model.card.get("format"), "kind": model.card.get("kind")}
-        if stated.get("consent") == model.card.get("consent"):  # another one has not been signed
-            unchanged["consent_seal"] = model.card.get("consent_seal")
-        describe(connection, account.id, model_id, {**measured, **stated, **unchanged})
+        is_sealed = stated.get("consent") == model.card.get("consent")  # another one has not been signed
+        kept = ("format", "kind", "consent_seal") if is_sealed else ("format", "kind")
+        unchanged = {name: model.card.get(name) for name in kept}
+        describe(connection, account.id, model_id, {**measured, **stated, "id": model_id, **unchanged})
         # last, since a rollback of the transaction does not restore files
         if model.dataset_key is not None:
             _write_profile(studio, connection, model, given)

@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Mapping
-from typing import NotRequired, Unpack
+from typing import Annotated, Literal, NotRequired, Unpack
 
-from pydantic import FiniteFloat
+from pydantic import ConfigDict, Field, FiniteFloat, with_config
 from sqlalchemy import Connection
 from typing_extensions import TypedDict
 
@@ -30,8 +30,8 @@ from studio.store.catalogue import (
 )
 from studio.store.kinds import REPORT
 from studio.store.kinds import TRAINING as TRAINING_KIND
-from studio.store.records.cards import PublishedVoice, ReportedData
-from studio.store.records.codec import UnknownRecord, read
+from studio.store.records.cards import ReportedData, Voice
+from studio.store.records.codec import Undocumented, UnknownRecord, exact, open_ended, read, shown_as
 from studio.store.records.voices import Training
 from studio.store.studio import Studio
 from studio.store.tasks import ACTIVE, latest, latest_in
@@ -70,35 +70,40 @@ def taught_by(studio: Studio, model: Model) -> TaughtBy | None:
         return None
 
 
-class TrainingSummary(TypedDict):
-    """How far the training of a voice is; epochs: the total asked for."""
+@open_ended
+class TrainingView(TypedDict):
+    """A training in full."""
 
-    current_epoch: int
-    epochs: int
-    task_id: str | None
-    progress: float | None
+    current_epoch: Annotated[int, Field(ge=0)]
+    epochs: Annotated[int, Field(ge=0, description="The total requested for the voice.")]
+    progress: Annotated[float | None, Field(ge=0, le=1)]
     message: str
-    history: HistoryLines | None
+    task_id: str | None
+    history: Annotated[HistoryLines | None, shown_as(object), Field(description="Losses and scores so far.")]
 
 
-class VoiceView(PublishedVoice):
-    """All that is known about a voice. untrained: whether it can convert only untrained.
+@with_config(ConfigDict(extra="allow"))
+class VoiceView(Voice):
+    """A voice in full."""
 
-    estimated: "spoken_pitch" or "sung_pitch" as MIDI numbers {low, median, high}, where no recording speaks, or sings.
-    """
-
-    state: str
-    untrained: bool
-    demo: bool
+    state: Annotated[str, shown_as(Literal["pending", "training", "completed", "failed"])]
+    untrained: Annotated[bool, Field(description="Whether it can convert only untrained, with `untrained=true`.")]
     error: str | None
-    licence: str
-    source: str
-    consent: Mapping[str, str]
-    consent_origin: str
-    taught_by: TaughtBy | None
-    estimated: Mapping[str, Mapping[str, float]]
-    training: TrainingSummary
-    data_report: ReportedData | None
+    demo: bool
+    licence: Undocumented[str]
+    source: Undocumented[str]
+    consent: Undocumented[Mapping[str, str]]
+    consent_origin: Undocumented[str]
+    taught_by: Undocumented[TaughtBy | None]
+    estimated: NotRequired[Annotated[Mapping[str, Mapping[str, float]], shown_as(dict[str, dict[str, float]]), Field(
+        description="spoken_pitch or sung_pitch (MIDI numbers: low, median, high) where none of its recordings speaks, "
+        "or sings: an estimate from the other, by which `transpose: auto` goes.",
+        examples=[{"spoken_pitch": {"low": 51.06, "median": 55.76, "high": 62.06}}],
+    )]]
+    training: TrainingView
+    data_report: Annotated[
+        ReportedData | None, shown_as(object), Field(description="The quality of its recordings and their problems.")
+    ]
 
 
 def score_lines(view: VoiceView) -> list[str]:
@@ -149,14 +154,17 @@ class Narrowed(VoiceFilters, total=False):
     cursor: str | None
 
 
-class ListedVoices(TypedDict):
-    """Usable voices; the cursor of the next page is there with a `limit`."""
+@exact
+class Voices(TypedDict):
+    """Usable voices."""
 
-    models: list[PublishedVoice]
-    next_cursor: NotRequired[str | None]
+    models: list[Voice]
+    next_cursor: NotRequired[Annotated[
+        str | None, Field(description="The cursor of the next page, if `limit` was given.")
+    ]]
 
 
-def models_view(studio: Studio, account: Account, **narrowed: Unpack[Narrowed]) -> ListedVoices:
+def models_view(studio: Studio, account: Account, **narrowed: Unpack[Narrowed]) -> Voices:
     """Return usable voices as the published interface lists them; with `limit`, also the cursor of the next page."""
     models, following = list_models(studio.database, account, **narrowed)
     return {"models": models, "next_cursor": following} if narrowed.get("limit") else {"models": models}

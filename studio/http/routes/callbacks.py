@@ -5,14 +5,21 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query
 from starlette.responses import JSONResponse
 
-from studio.actions.callbacks import callback_secret, callback_view, callback_views, repeat_callback
+from studio.actions.callbacks import (
+    Callbacks,
+    CallbackView,
+    callback_secret,
+    callback_view,
+    callback_views,
+    repeat_callback,
+)
 from studio.http.bodies import JSON, MULTIPART, URLENCODED
 from studio.http.routes.call import Calling
 from studio.http.routes.documentation import OF_UPLOADS, body, problems
 from studio.http.routes.fields import WHOLE, Fields
 from studio.http.routes.identifiers import known_callback_id
 from studio.http.routes.promises import CALLBACK_FIELD, parse_callback
-from studio.http.routes.schemas import Callbacks, CallbackSecret, CallbackView
+from studio.http.routes.schemas import CallbackSecret
 from studio.http.routes.tasks import Cursor
 
 MOST_CALLBACKS = 200

@@ -13,6 +13,7 @@ from engine.effects.settings import OFF, EffectSettings, written_effects
 from engine.files import on_track
 from studio.actions.calls import PUBLISHED_SETTINGS
 from studio.actions.conversions.conversion import ConversionRequest, conversion_view, start_conversion
+from studio.actions.conversions.views import CompletedConversion, UnfinishedConversion
 from studio.actions.recordings import verify_file
 from studio.http.bodies import MULTIPART, Form, UploadedFile
 from studio.http.routes.call import Call, Calling
@@ -29,7 +30,7 @@ from studio.http.routes.promises import (
     starting,
     true_to_the_queue,
 )
-from studio.http.routes.schemas import CompletedConversion, StartedTask, UnfinishedConversion, Verdict
+from studio.http.routes.schemas import StartedTask, Verdict
 from studio.http.routes.setting_fields import parse_settings, setting_properties, setting_property
 from studio.http.routes.song_fields import SONG_FIELDS, parse_song
 from studio.store.kinds import CONVERSION

@@ -21,7 +21,7 @@ from studio.actions.trainings.training import train_model
 from studio.actions.voices.datasets import create_model
 from studio.actions.voices.making import TeachingRequest, teach_from_upload
 from studio.actions.voices.packages import export_model, import_upload
-from studio.actions.voices.voice import delete_model, model_view, models_view
+from studio.actions.voices.voice import Voices, VoiceView, delete_model, model_view, models_view
 from studio.http.bodies import JSON, MULTIPART, URLENCODED
 from studio.http.routes.call import Call, Calling
 from studio.http.routes.checked import CheckedRoute
@@ -30,21 +30,11 @@ from studio.http.routes.fields import WHOLE, Fields
 from studio.http.routes.identifiers import known_model_id
 from studio.http.routes.profile_fields import PROFILE_FIELDS, parse_profile
 from studio.http.routes.promises import answers_of_start, promises_of, starting, true_to_the_queue
-from studio.http.routes.schemas import (
-    Age,
-    CreatedVoice,
-    Gender,
-    Genre,
-    ModelId,
-    StartedTask,
-    StartedTraining,
-    Voices,
-    VoiceType,
-    VoiceView,
-)
+from studio.http.routes.schemas import CreatedVoice, ModelId, StartedTask, StartedTraining
 from studio.http.routes.setting_fields import setting_named, setting_property
 from studio.http.routes.tasks import Cursor
 from studio.store.kinds import REPORT, TEACHING, TRAINING
+from studio.store.records.cards import Age, Gender, Genre, VoiceType
 from studio.store.tasks import latest
 
 MOST_MODELS = 1000

@@ -33,7 +33,7 @@ from studio.http.routes.promises import starting, true_to_the_queue, while_conne
 from studio.http.routes.schemas import NamedVoices, OpenaiModel, OpenaiModels
 from studio.http.speech import spoken
 from studio.store.kinds import CONVERSION
-from studio.store.records.cards import PublishedVoice
+from studio.store.records.cards import Voice
 
 T = TypeVar("T")
 PREFIX = "/v1"
@@ -159,7 +159,7 @@ async def speak(call: Calling) -> Response:
         return await _sound_of(call, task_id, kind)
 
 
-async def _voices(call: Call) -> list[PublishedVoice]:
+async def _voices(call: Call) -> list[Voice]:
     return (await call.quickly(models_view, call.studio, call.account))["models"]
 
 

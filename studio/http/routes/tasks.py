@@ -7,9 +7,9 @@ from starlette.responses import JSONResponse, Response
 
 from engine.texts import tr
 from studio.actions.conversions.comps import start_comp
-from studio.actions.conversions.takes import LONGEST_NAME, label_take
+from studio.actions.conversions.takes import LONGEST_NAME, LabelledTake, label_take
 from studio.actions.conversions.views import TakeOf
-from studio.actions.tasks import cancel_task, delete_results, task_view, task_views
+from studio.actions.tasks import Tasks, TaskView, cancel_task, delete_results, task_view, task_views
 from studio.errors import Invalid
 from studio.http.bodies import JSON, MULTIPART, URLENCODED
 from studio.http.routes.call import Calling
@@ -18,7 +18,7 @@ from studio.http.routes.documentation import OF_UPLOADS, body, problems
 from studio.http.routes.fields import WHOLE, Fields
 from studio.http.routes.identifiers import known_task_id
 from studio.http.routes.promises import PREFERENCE, answers_of_start, looked, promises_of, starting, true_to_the_queue
-from studio.http.routes.schemas import LabelledTake, StartedTask, Tasks, TaskView
+from studio.http.routes.schemas import StartedTask
 from studio.store.kinds import CONVERSION, LISTED
 from studio.store.task_filter import TaskFilter
 from studio.store.tasks import State

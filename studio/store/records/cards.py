@@ -1,46 +1,75 @@
 """What the row of a voice has of its card, and of the report on its recordings."""
 
 from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal, NotRequired, cast
 
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from engine.analysis.pitch_statistics import PitchStatistics
 from engine.voices.card import VoiceCard
+from engine.voices.profile import AGES, GENDERS, GENRES, VOICE_TYPES
+from studio.store.records.codec import exact, shown_as
+
+_MEASURED = ("voice_type", "vocal_range")
+_EMPTY = {"description": "", "traits": [], "licence": "", "source": "", "consent": {}}
 
 
-class Stated(TypedDict, total=False):
-    """What is said of a voice, without measured fields that are unknown; see `engine.voices.card.VoiceCard`."""
+Gender = Literal[GENDERS]  # type: ignore[valid-type]
+Age = Literal[AGES]  # type: ignore[valid-type]
+Genre = Literal[GENRES]  # type: ignore[valid-type]
+VoiceType = Literal[VOICE_TYPES]  # type: ignore[valid-type]
 
-    name: str
-    gender: str | None
-    age: str | None
-    base_language: str | None
-    genre: str | None
+
+@exact
+class VocalRange(TypedDict):
+    """The notes a voice sings comfortably."""
+
+    min: Annotated[str, Field(examples=["A2"])]
+    max: Annotated[str, Field(examples=["C5"])]
+
+
+class Identified(TypedDict):
+    """What has an id that people chose."""
+
+    id: Annotated[str, Field(examples=["kathleen"])]
+
+
+class Description(TypedDict):
+    """What is said of a voice."""
+
+    name: Annotated[str, Field(examples=["Kathleen"])]
+    gender: Gender | None
+    age: Age | None
     description: str
+    base_language: Annotated[str, Field(pattern="^[a-z]{2}$")] | None
+    traits: list[str]
+    genre: Genre | None
+    voice_type: VoiceType | None
+
+
+@exact
+class Voice(Identified, Description):
+    """A voice in the list."""
+
+    vocal_range: Annotated[dict[str, str], shown_as(VocalRange)] | None
+
+
+class Stated(Description):
+    """The same with its terms, without measured fields that are unknown; see `engine.voices.card.VoiceCard`."""
+
     licence: str
     source: str
-    traits: list[str]
     consent: dict[str, str]
-    voice_type: str
-    vocal_range: dict[str, str]
+    vocal_range: NotRequired[dict[str, str]]
 
 
-class Card(TypedDict, total=False):
+class Card(Voice, total=False):
     """The fields of a card that its row has, as far as they are known; the last ones only those of demo voices."""
 
-    id: str
-    name: str
-    gender: str | None
-    age: str | None
-    base_language: str | None
-    genre: str | None
-    description: str
     licence: str | None
     source: str | None
-    traits: list[str]
     consent: dict[str, str] | None
-    voice_type: str | None
-    vocal_range: dict[str, str] | None
     format: int | None
     kind: str | None
     consent_seal: dict[str, str] | None
@@ -48,21 +77,6 @@ class Card(TypedDict, total=False):
     sung_pitch: PitchStatistics | None
     estimated: Mapping[str, Mapping[str, float]]
     training: dict[str, object]
-
-
-class PublishedVoice(TypedDict):
-    """A voice as the published interface lists it."""
-
-    id: str
-    name: str
-    gender: str | None
-    age: str | None
-    description: str
-    base_language: str | None
-    traits: list[str]
-    genre: str | None
-    voice_type: str | None
-    vocal_range: dict[str, str] | None
 
 
 class ReportedFinding(TypedDict):
@@ -97,62 +111,16 @@ class ReportedData(TypedDict, total=False):
 
 def card_of(card: VoiceCard) -> Card:
     """Return the card of a voice without a row as a row would have it."""
-    return {
-        "id": card.id,
-        "name": card.name,
-        "gender": card.gender,
-        "age": card.age,
-        "base_language": card.base_language,
-        "genre": card.genre,
-        "description": card.description,
-        "licence": card.licence,
-        "source": card.source,
-        "traits": card.traits,
-        "consent": card.consent,
-        "voice_type": card.voice_type,
-        "vocal_range": card.vocal_range,
-        "format": card.format,
-        "kind": card.kind,
-        "consent_seal": card.consent_seal,
-        "spoken_pitch": card.spoken_pitch,
-        "sung_pitch": card.sung_pitch,
-        "estimated": card.values["estimated"],
-        "training": card.training,
-    }
+    fields = {name: getattr(card, name) for name in Card.__annotations__}
+    return cast(Card, {**fields, "estimated": card.values["estimated"]})
 
 
-def published(card: Card) -> PublishedVoice:
+def published(card: Card) -> Voice:
     """Return the fields of the published interface's voice model, exactly."""
-    return {
-        "id": card["id"],
-        "name": card["name"],
-        "gender": card.get("gender"),
-        "age": card.get("age"),
-        "description": card["description"],
-        "base_language": card.get("base_language"),
-        "traits": card["traits"],
-        "genre": card.get("genre"),
-        "voice_type": card.get("voice_type"),
-        "vocal_range": card.get("vocal_range"),
-    }
+    return cast(Voice, {name: card.get(name) for name in Voice.__annotations__})
 
 
 def stated(card: Card) -> Stated:
     """Return the descriptive fields of a card, without measured ones that are unknown."""
-    said: Stated = {
-        "name": card["name"],
-        "gender": card.get("gender"),
-        "age": card.get("age"),
-        "base_language": card.get("base_language"),
-        "genre": card.get("genre"),
-        "description": card.get("description") or "",
-        "licence": card.get("licence") or "",
-        "source": card.get("source") or "",
-        "traits": list(card.get("traits") or ()),
-        "consent": dict(card.get("consent") or {}),
-    }
-    if voice_type := card.get("voice_type"):
-        said["voice_type"] = voice_type
-    if vocal_range := card.get("vocal_range"):
-        said["vocal_range"] = vocal_range
-    return said
+    said = {name: card.get(name) or _EMPTY.get(name) for name in Stated.__annotations__}
+    return cast(Stated, {name: value for name, value in said.items() if value or name not in _MEASURED})

@@ -4,7 +4,17 @@ import functools
 from collections.abc import Hashable, Mapping
 from typing import Annotated, TypeVar, cast
 
-from pydantic import ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
+from pydantic import (
+    ConfigDict,
+    Field,
+    GetPydanticSchema,
+    JsonValue,
+    SkipValidation,
+    TypeAdapter,
+    ValidationError,
+    with_config,
+)
+from pydantic.json_schema import SkipJsonSchema
 
 from engine.texts import tr
 from studio.errors import StudioError
@@ -12,18 +22,29 @@ from studio.errors import StudioError
 T = TypeVar("T")
 Json = Mapping[str, JsonValue]
 Absent = Annotated[T | None, Field(exclude_if=lambda value: value is None)]  # None: the key is left out
+_EXACT = ConfigDict(extra="forbid")
+exact = with_config(_EXACT)  # of a TypedDict that is published with these fields only
+open_ended = with_config(ConfigDict(extra="ignore"))  # of one that may have more
+Url = Annotated[str, Field(json_schema_extra={"format": "uri"})]
+Time = Annotated[str, Field(json_schema_extra={"format": "date-time"}, description="ISO 8601, UTC.")]
+Undocumented = Annotated[T, SkipValidation(), SkipJsonSchema()]  # a field that the published interface does not promise
 
 
 class Record:
     """Base of records: frozen dataclasses that refuse keys they do not have."""
 
-    __pydantic_config__ = ConfigDict(extra="forbid")
+    __pydantic_config__ = _EXACT
 
 
 class UnknownRecord(StudioError):
     """A row that this version cannot read."""
 
     default_code = "unknown_record"
+
+
+def shown_as(kind: object) -> GetPydanticSchema:
+    """Let a published field be described and checked as another kind than the code has it."""
+    return GetPydanticSchema(lambda source, handler: handler.generate_schema(kind))
 
 
 def read(kind: type[T], values: object) -> T:

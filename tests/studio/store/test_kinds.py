@@ -3,7 +3,9 @@
 from importlib.util import find_spec
 from pkgutil import resolve_name
 
-from studio.http.routes.schemas import TaskView
+from pydantic import TypeAdapter
+
+from studio.actions.tasks import TaskView
 from studio.settings.service import ServiceSettings
 from studio.store.kinds import KIND_OF, KINDS, LANE_OF, LANES, LISTED, LONG_COST, QUEUES, UNLISTED
 
@@ -33,4 +35,4 @@ def test_queue_of_long_conversions_is_another_and_only_theirs():
 
 def test_history_and_interface_show_the_listed_kinds():
     assert {*LISTED, *UNLISTED} == set(KINDS)
-    assert tuple(TaskView.model_json_schema()["properties"]["kind"]["enum"]) == LISTED
+    assert tuple(TypeAdapter(TaskView).json_schema()["properties"]["kind"]["enum"]) == LISTED

@@ -14,8 +14,9 @@ from studio.actions.voices.cards import LEAST_CONTRAST, avatar_of, contrast, use
 from studio.actions.voices.datasets import create_model
 from studio.actions.voices.packages import export_model, import_model
 from studio.errors import NotFound
-from studio.store.catalogue import PUBLISHED, report_completed
+from studio.store.catalogue import report_completed
 from studio.store.folder_import import import_folders
+from studio.store.records.cards import Voice
 
 NOW_S = 1_800_000_000.0
 TOO_LITTLE = {"findings": [{"code": "too_little", "reason": "There are only 3 s.", "remedy": "Add some."}]}
@@ -75,7 +76,7 @@ def test_voice_cards_show_profile_state_and_preview(studio):
     cards = voice_cards(studio, studio.local, "", NOW_S)
     assert [card["id"] for card in cards] == ["everett", "goekhan", "kathleen", "kerstin", "koguchi", "safiye"]
     for card in cards:
-        assert set(card) == {*PUBLISHED, "state", "untrained", "demo", "avatar", "uses", "preview_url"}
+        assert set(card) == {*Voice.__annotations__, "state", "untrained", "demo", "avatar", "uses", "preview_url"}
         assert (card["state"], card["untrained"], card["demo"]) == ("completed", False, True)
         assert card["preview_url"] == f"/demo-voices/{card['id']}/preview.wav"
         assert (DEMO_VOICES / card["id"] / "preview.wav").exists()
