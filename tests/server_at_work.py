@@ -112,9 +112,9 @@ def use(visit: Visit, package: Path, project: str, task_id: str) -> None:
         (take_with_effects, task_id, 1, "hall", "", visit.now_s),
         (add_recordings, None, [SPEECH], visit.now_s),
     ):
-        visit.apart(action, visit.account, *given)
+        visit.do(action, *given)
         loads_nothing(action.__name__)
-    visit.apart(load_effects)
+    visit.do(load_effects)
     loads_nothing("the fold of the effects")
 
 

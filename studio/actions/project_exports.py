@@ -31,7 +31,7 @@ from studio.store.accounts import Account, account_prefix
 from studio.store.catalogue import PACKAGES
 from studio.store.projects import Project, find_project
 from studio.store.records.conversion import Conversion, Rendered
-from studio.store.studio import Studio
+from studio.store.studio import Cost, Studio, costs
 from studio.store.tasks import Task
 
 Part = TypeVar("Part", Note, Phrase)
@@ -55,6 +55,7 @@ class _Sound:
         return self.task.result_as(Rendered).statement if self.take is not None else None
 
 
+@costs(Cost.APART)
 def project_zip(
     studio: Studio, account: Account, project_id: str, base_url: str, now_s: float, *, dry: bool = False
 ) -> dict[str, str]:

@@ -15,7 +15,7 @@ from studio.actions.tasks import TaskView, delete_tasks, task_views_of
 from studio.errors import Invalid, WrongState
 from studio.store.accounts import Account
 from studio.store.projects import LONGEST_NAME, Project, find_project, list_projects, save_project
-from studio.store.studio import Studio
+from studio.store.studio import Cost, Studio, costs
 from studio.store.task_filter import TaskFilter
 
 PAGE = 20  # projects
@@ -108,6 +108,7 @@ def timeline_of(project: Project) -> Timeline:
     return from_values(Timeline, project.timeline)
 
 
+@costs(Cost.DELETE)
 def delete_project(studio: Studio, account: Account, project_id: str) -> int:
     """Delete all conversions of a project with their recordings and takes; return how many.
 

@@ -18,12 +18,13 @@ from engine.texts import numeral, tr
 from engine.units import in_words
 from studio.errors import Invalid, NotFound, NotReadable, WrongState
 from studio.settings.service import ServiceSettings
+from studio.store.accounts import Account
 from studio.store.catalogue import Model
 from studio.store.records.analysis import Analysis
 from studio.store.records.conversion import Conversion
 from studio.store.signed_links import check
 from studio.store.storage import StoredFile
-from studio.store.studio import Studio
+from studio.store.studio import Cost, Studio, costs
 
 _PROBED_SAMPLES = 1 << 16
 _LONGEST_NAME = 200
@@ -168,7 +169,8 @@ def shown_name(file_name: str) -> str:
     return composed(PurePath(plain).name.replace("%22", '"'))[:_LONGEST_NAME]
 
 
-def verify_file(studio: Studio, audio: Path, file_name: str) -> Verdict:
+@costs(Cost.APART)
+def verify_file(studio: Studio, account: Account, audio: Path, file_name: str) -> Verdict:
     """Return what the content credentials of a file prove.
 
     Errors call the file `file_name`. Raises NotReadable if it is not audio that can be checked.

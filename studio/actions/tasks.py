@@ -20,7 +20,7 @@ from studio.store.kinds import CONVERSION, LISTED, TEACHING, TRAINING
 from studio.store.projects import forget_empty
 from studio.store.records.codec import Time, exact, open_ended, shown_as
 from studio.store.records.voices import NewVoice, Teaching, Training
-from studio.store.studio import Studio
+from studio.store.studio import Cost, Studio, costs
 from studio.store.task_filter import TaskFilter
 from studio.store.tasks import (
     ACTIVE,
@@ -142,6 +142,7 @@ def delete_tasks(studio: Studio, account: Account, task_ids: Sequence[str]) -> l
     return deleted
 
 
+@costs(Cost.DELETE)
 def delete_results(studio: Studio, account: Account, task_id: str) -> None:
     """Delete the recording and the takes of a conversion that has ended; the task itself stays in the lists.
 

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, select
 
 from studio.store.deadlines import set_deadline
 from studio.store.deliveries import promise_delivery
-from studio.store.studio import Studio
+from studio.store.studio import Cost, Studio, cost_of
 from studio.store.tables import deadlines, deliveries
 
 P = ParamSpec("P")
@@ -64,6 +64,11 @@ class _Promising(Generic[P, T]):
     @property
     def __name__(self) -> str:
         return self.action.__name__
+
+    @property
+    def cost(self) -> Cost:
+        """What the action costs."""
+        return cost_of(self.action)
 
     def __call__(self, studio: Studio, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return self.action(replace(studio, submitted=self.promised.keep), *args, **kwargs)

@@ -6,6 +6,7 @@ A server and its worker processes each open their own; they share the database a
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
+from enum import Enum
 from typing import Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
 from sqlalchemy import Connection
@@ -22,6 +23,35 @@ from studio.store.storage import Storage, open_storage
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+class Cost(Enum):
+    """What an action costs, by which the server chooses where to do it.
+
+    ROW: reads a row or two and writes nothing. QUICK: a few milliseconds. START: stores something and queues a task.
+    DELETE: deletes files. APART: takes a while, or loads what a server does without.
+    """
+
+    ROW = 1
+    QUICK = 2
+    START = 3
+    DELETE = 4
+    APART = 5
+
+
+def costs(cost: Cost) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Say what an action costs; those that say nothing are QUICK."""
+
+    def marked(action: Callable[P, T]) -> Callable[P, T]:
+        vars(action)["cost"] = cost
+        return action
+
+    return marked
+
+
+def cost_of(action: Callable[..., object]) -> Cost:
+    """Return what an action costs."""
+    return getattr(action, "cost", Cost.QUICK)
 
 
 @dataclass(frozen=True)

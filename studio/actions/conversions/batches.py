@@ -23,7 +23,7 @@ from studio.executors.recovery import end_training
 from studio.store.accounts import Account
 from studio.store.kinds import CONVERSION
 from studio.store.records.conversion import Conversion, Rendered, Settings
-from studio.store.studio import Studio
+from studio.store.studio import Cost, Studio, costs
 from studio.store.tasks import ACTIVE, find, request_cancel
 
 MOST_FILES = 100
@@ -108,6 +108,7 @@ def cancel_batch(studio: Studio, account: Account, rows: Sequence[Row]) -> None:
                 continue  # it ended meanwhile
 
 
+@costs(Cost.APART)
 def batch_zip(
     studio: Studio, account: Account, rows: Sequence[Row], kind: str, base_url: str, now_s: float
 ) -> dict[str, str]:

@@ -23,7 +23,7 @@ from studio.store.records.conversion import (
     Conversion,
     Rendered,
 )
-from studio.store.studio import Studio
+from studio.store.studio import Cost, Studio, costs
 from studio.store.task_filter import TaskFilter
 from studio.store.tasks import Task, find, list_tasks
 
@@ -76,6 +76,7 @@ def comp_view(studio: Studio, account: Account, task_id: str, base_url: str, now
     return {"starts_s": _starts(task), "takes": takes, "choice": choice_of(task)}
 
 
+@costs(Cost.START)
 def start_comp(
     studio: Studio, account: Account, task_id: str, choice: Sequence[TakeOf], idempotency: Idempotency | None = None
 ) -> str:

@@ -34,7 +34,7 @@ from studio.store.catalogue import Model, find_usable
 from studio.store.idempotency import Idempotency, answered
 from studio.store.kinds import CONVERSION
 from studio.store.records.conversion import Conversion, Rendered, Settings
-from studio.store.studio import Studio
+from studio.store.studio import Cost, Studio, costs
 from studio.store.tasks import ACTIVE, Task, find
 from studio.store.workspaces import untrained_folder, voice_folder
 
@@ -76,6 +76,7 @@ class CheckedConversion:
     cost: float
 
 
+@costs(Cost.START)
 def start_conversion(
     studio: Studio,
     account: Account,
@@ -189,6 +190,7 @@ def usable_voice_folder(studio: Studio, account: Account, model_id: str, report:
     return voice_folder(studio.storage, model)
 
 
+@costs(Cost.ROW)
 def conversion_view(
     studio: Studio, account: Account, task_id: str, base_url: str, now_s: float
 ) -> CompletedConversion | UnfinishedConversion:

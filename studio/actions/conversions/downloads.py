@@ -20,7 +20,7 @@ from studio.store.accounts import Account
 from studio.store.kinds import CONVERSION
 from studio.store.records.conversion import Conversion, Rendered
 from studio.store.storage import StoredFile
-from studio.store.studio import Studio
+from studio.store.studio import Cost, Studio, costs
 from studio.store.tasks import Task, find
 
 _MOST_KEPT = 3  # versions of a take with effects that were tried; further ones are made again
@@ -33,6 +33,7 @@ class HeardTake(TypedDict):
     is_wet: bool
 
 
+@costs(Cost.APART)
 def take_with_effects(
     studio: Studio, account: Account, task_id: str, take: int, effects: Effects, base_url: str, now_s: float
 ) -> HeardTake:
@@ -45,7 +46,8 @@ def take_with_effects(
     return {"url": url, "is_wet": not effects_of(effects).is_off}
 
 
-def load_effects(studio: Studio) -> None:
+@costs(Cost.APART)
+def load_effects(studio: Studio, account: Account) -> None:
     """Load what the effects need, which takes seconds. Raises AudioError if it is not installed."""
     from engine.effects import chain
 
@@ -89,6 +91,7 @@ def _forget_earlier(studio: Studio, place: str, begin: str) -> None:
         studio.storage.delete(old.key)
 
 
+@costs(Cost.APART)
 def take_download(
     studio: Studio,
     account: Account,
@@ -110,6 +113,7 @@ def take_download(
     return {"url": studio.link(key, base_url, now_s), "name": name_of_take(studio.database, account, task, take, kind)}
 
 
+@costs(Cost.APART)
 def first_take(studio: Studio, account: Account, task_id: str, kind: str) -> StoredFile:
     """Return the first take of a completed conversion in this format. Raises as `take_download`, also Invalid
     for one that has failed or was cancelled, with the reason."""

@@ -25,7 +25,7 @@ from studio.store.accounts import Account
 from studio.store.catalogue import find_usable
 from studio.store.kinds import CONVERSION
 from studio.store.records.conversion import Conversion, Rendered, Song, more_lanes
-from studio.store.studio import Studio
+from studio.store.studio import Cost, Studio, costs
 from studio.store.tasks import Task, find
 
 _RECORDING_GONE = tr("A recording of this song has been deleted: send it again.")
@@ -173,6 +173,7 @@ def song_again(studio: Studio, task: Task, model: str | None = None) -> Iterator
         )
 
 
+@costs(Cost.APART)
 def mix_again(
     studio: Studio,
     account: Account,

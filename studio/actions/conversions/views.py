@@ -220,9 +220,10 @@ class ConversionView:
         }
         if rendered.notes is not None:
             facts["notes"] = list(rendered.notes)
+        lanes = self.lanes
         for name in _LANES:
-            if name in self.lanes:
-                facts[name] = self.lanes[name]
+            if name in lanes:
+                facts[name] = lanes[name]
         return facts
 
     @property

@@ -41,7 +41,7 @@ from studio.store.kinds import ESTIMATE
 from studio.store.kinds import TRAINING as TRAINING_KIND
 from studio.store.records.conversion import Settings
 from studio.store.records.voices import Training
-from studio.store.studio import Studio
+from studio.store.studio import Cost, Studio, costs
 from studio.store.task_filter import TaskFilter
 from studio.store.tasks import ACTIVE, Task, latest, latest_in, places, waiting_and_running
 from studio.store.workspaces import refuse_in_training
@@ -148,6 +148,7 @@ def queue_view(studio: Studio, account: Account, base_url: str, now_s: float) ->
 # ---- start and stop
 
 
+@costs(Cost.START)
 def train_model(
     studio: Studio,
     account: Account,

@@ -28,7 +28,7 @@ from studio.store.catalogue import DATASETS, PENDING, add_model, find_model, ref
 from studio.store.idempotency import Idempotency, answered, once
 from studio.store.kinds import REPORT
 from studio.store.records.voices import Nothing
-from studio.store.studio import Studio
+from studio.store.studio import Cost, Studio, costs
 from studio.store.tasks import latest, waiting_and_running
 from studio.store.workspaces import alone_with_untrained, arriving, dataset_workspace
 
@@ -119,6 +119,7 @@ def free_path(path: Path) -> Path:
     return next(one for one in numbered(path) if not one.exists())
 
 
+@costs(Cost.APART)
 def create_model(
     studio: Studio,
     account: Account,

@@ -21,7 +21,7 @@ from studio.settings.service import MEGABYTE
 from studio.store.accounts import Account, account_prefix
 from studio.store.catalogue import find_model
 from studio.store.drafts import DRAFTS, Gathered, gathered_at, is_draft_id, new_draft_id, new_moment
-from studio.store.studio import Studio
+from studio.store.studio import Cost, Studio, costs
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ class DraftUpload:
 # ---- gathered
 
 
+@costs(Cost.APART)
 def add_recordings(
     studio: Studio, account: Account, draft_id: str | None, files: Sequence[Path], now_s: float
 ) -> DraftUpload:
@@ -94,6 +95,7 @@ def _choices(gathered: Path, moment: str) -> Iterator[TrackChoice]:
                     yield TrackChoice(place, path.name, source.track, source.tracks)
 
 
+@costs(Cost.APART)
 def choose_track(studio: Studio, account: Account, draft_id: str, recording: str, track: int) -> None:
     """Put one sound track of a recording, by its `id`, in the place of the recording. Raises NotFound, AudioError,
     DiskFull, Unavailable."""
@@ -145,6 +147,7 @@ def drop_draft(studio: Studio, account: Account, draft_id: str) -> None:
 # ---- made into a voice, and taken back
 
 
+@costs(Cost.APART)
 def create_from_draft(
     studio: Studio, account: Account, draft_id: str | None, values: Mapping[str, object], confirmed: bool = True
 ) -> str:
@@ -168,6 +171,7 @@ def create_from_draft(
     return model_id
 
 
+@costs(Cost.APART)
 def reopen_as_draft(
     studio: Studio, account: Account, model_id: str, now_s: float, only_good: bool = False
 ) -> DraftUpload:

@@ -25,7 +25,7 @@ from studio.store.catalogue import Model, find_usable, refuse_too_many
 from studio.store.idempotency import Idempotency, answered
 from studio.store.kinds import BLEND, TEACHING, TRAINING
 from studio.store.records.voices import Blend, NewVoice, Teaching
-from studio.store.studio import Studio
+from studio.store.studio import Cost, Studio, costs
 from studio.store.tasks import ACTIVE, Task, find, list_tasks
 
 _NEWEST = 4  # tasks of a kind; no more of them are active at once
@@ -104,6 +104,7 @@ class TeachingRequest:
     recordings: Sequence[Path] = ()
 
 
+@costs(Cost.APART)
 def start_teaching(
     studio: Studio,
     account: Account,
@@ -149,6 +150,7 @@ def _refuse_too_many(studio: Studio, account: Account, connection: Connection, e
         refuse_full_queue(studio, connection, account.id, TRAINING)
 
 
+@costs(Cost.APART)
 def teach_from_upload(
     studio: Studio,
     account: Account,

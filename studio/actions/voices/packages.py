@@ -38,7 +38,7 @@ from studio.store.catalogue import (
     set_keys,
 )
 from studio.store.idempotency import Idempotency, answered, once
-from studio.store.studio import Studio
+from studio.store.studio import Cost, Studio, costs
 from studio.store.workspaces import arriving, voice_folder
 
 _OTHER_MODELS = (".pt", ".ckpt", ".safetensors")  # of so-vits-svc and others
@@ -65,6 +65,7 @@ class Namesake(TypedDict):
     demo: bool
 
 
+@costs(Cost.APART)
 def namesakes(studio: Studio, account: Account, package: Path) -> tuple[str, list[Namesake]]:
     """Return the name of the voice in a package, and `id` and `demo` of the voices with this name.
 
@@ -113,6 +114,7 @@ def _same(name: str) -> str:
     return composed(name.casefold())
 
 
+@costs(Cost.APART)
 def replace_model(studio: Studio, account: Account, model_id: str, package: Path) -> None:
     """Replace the model and the profile of a voice by those of a package; its id, recordings and training stay.
 
@@ -130,6 +132,7 @@ def replace_model(studio: Studio, account: Account, model_id: str, package: Path
         replace_voice_files(studio, account, model, scratch / card.id, card)
 
 
+@costs(Cost.APART)
 def import_model(
     studio: Studio,
     account: Account,
@@ -168,6 +171,7 @@ def import_model(
     return str(answer["model_id"])
 
 
+@costs(Cost.APART)
 def import_upload(
     studio: Studio, account: Account, upload: Path, file_name: str, idempotency: Idempotency | None, files: RvcFiles
 ) -> str:
@@ -258,6 +262,7 @@ def _refuse_packed_models(package: Path, name: str) -> None:
         raise NotReadable(text, "foreign_model")
 
 
+@costs(Cost.APART)
 def package_link(studio: Studio, account: Account, model_id: str, base_url: str, now_s: float) -> dict[str, str]:
     """Export a voice; return the `name` of the package and a `url` to fetch it from.
 
@@ -290,6 +295,7 @@ def export_networks(studio: Studio, account: Account, model_id: str, target: Pat
     return export_onnx(load_voice(voice_folder(studio.storage, model)), target)
 
 
+@costs(Cost.APART)
 def export_model(studio: Studio, account: Account, model_id: str, target: Path) -> Path:
     """Write a voice as a package to `target`, a file or a folder, and return the file.
 

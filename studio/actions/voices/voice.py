@@ -33,7 +33,7 @@ from studio.store.kinds import TRAINING as TRAINING_KIND
 from studio.store.records.cards import ReportedData, Voice
 from studio.store.records.codec import Undocumented, UnknownRecord, exact, open_ended, read, shown_as
 from studio.store.records.voices import Training
-from studio.store.studio import Studio
+from studio.store.studio import Cost, Studio, costs
 from studio.store.tasks import ACTIVE, latest, latest_in
 from studio.store.workspaces import refuse_busy
 
@@ -215,6 +215,7 @@ def _estimated(studio: Studio, model: Model) -> Mapping[str, Mapping[str, float]
 # ---- delete
 
 
+@costs(Cost.DELETE)
 def delete_model(studio: Studio, account: Account, model_id: str) -> None:
     """Delete a voice with its recordings and its training. Raises NotFound, and WrongState during training."""
     model = find_model(studio.database, account, model_id)

@@ -26,7 +26,7 @@ from studio.settings.service import MEGABYTE
 from studio.store.accounts import Account
 from studio.store.idempotency import Idempotency
 from studio.store.reading import read_soon
-from studio.store.studio import Studio
+from studio.store.studio import Cost, Studio, cost_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -85,27 +85,25 @@ class Call:
         """Return the time in seconds since 1970."""
         return time.time()
 
-    async def at_once(self, action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run an action that reads a row or two and writes nothing."""
-        return await read_soon(self.studio.database, action, *args, **kwargs)
+    async def do(self, action: Callable[Concatenate[Studio, Account, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Do `action(studio, account, ...)` where what it costs belongs: a server answers others meanwhile.
 
-    async def quickly(self, action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run an action of a few milliseconds in a thread."""
-        return await to_thread.run_sync(partial(action, *args, **kwargs))
-
-    async def started(self, action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run an action that stores something and queues a task. Few run concurrently; accounts take turns."""
-        return await self._in_turn(self.server.start_threads.submit(self.account.id, partial(action, *args, **kwargs)))
-
-    async def deleted(self, action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run an action that deletes files; so do these."""
-        work = partial(action, *args, **kwargs)
-        return await self._in_turn(self.server.deletion_threads.submit(self.account.id, work))
-
-    async def apart(self, action: Callable[Concatenate[Studio, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run `action(studio, ...)`, which takes a while, outside of this process; accounts take turns."""
-        submit = partial(self.studio.apart, self.account, action, *args, **kwargs)
-        return await self._in_turn(await to_thread.run_sync(submit))
+        Of what queues tasks or deletes files few are done at the same time, and accounts take turns; so they do with
+        what another process does.
+        """
+        account, work = self.account, partial(action, self.studio, self.account, *args, **kwargs)
+        match cost_of(action):
+            case Cost.ROW:
+                return await read_soon(self.studio.database, work)
+            case Cost.QUICK:
+                return await to_thread.run_sync(work)
+            case Cost.START:
+                return await self._in_turn(self.server.start_threads.submit(account.id, work))
+            case Cost.DELETE:
+                return await self._in_turn(self.server.deletion_threads.submit(account.id, work))
+            case Cost.APART:
+                submit = partial(self.studio.apart, account, action, account, *args, **kwargs)
+                return await self._in_turn(await to_thread.run_sync(submit))
 
     async def _in_turn(self, future: Future[T]) -> T:
         """Wait for what was submitted. It is not begun any more once the caller's right has ended: Unauthorised."""

@@ -43,9 +43,7 @@ async def list_callbacks(
 ) -> JSONResponse:
     """List the account's callbacks, newest first."""
     return JSONResponse(
-        await call.quickly(
-            callback_views, call.studio, call.account, task_id=task_id, state=state, limit=limit, cursor=cursor
-        )
+        await call.do(callback_views, task_id=task_id, state=state, limit=limit, cursor=cursor)
     )
 
 
@@ -71,7 +69,7 @@ async def show_callback_secret(call: Calling) -> JSONResponse:
 async def show_callback(call: Calling, callback_id: str) -> JSONResponse:
     """Return a callback: how often it was tried, and what was answered."""
     callback_id = known_callback_id(callback_id)
-    return JSONResponse(await call.quickly(callback_view, call.studio, call.account, callback_id))
+    return JSONResponse(await call.do(callback_view, callback_id))
 
 
 @router.post(
@@ -89,5 +87,5 @@ async def repeat(call: Calling, callback_id: str) -> JSONResponse:
         fields = Fields(form)
         url = parse_callback(call, fields)
         fields.check()
-        view = await call.quickly(repeat_callback, call.studio, call.account, callback_id, url)
+        view = await call.do(repeat_callback, callback_id, url)
     return JSONResponse(view)

@@ -104,10 +104,8 @@ async def started_conversion(
     request = read_conversion(fields, model)
     assert audio is not None
     async with true_to_the_queue(call, CONVERSION):
-        task_id = await call.started(
+        task_id = await call.do(
             promises.of(call).around(start_conversion),
-            call.studio,
-            call.account,
             on_track(audio.path, track),
             audio.name,
             request,
@@ -150,7 +148,7 @@ async def verify(call: Calling) -> JSONResponse:
         audio = fields.file(*AUDIO_FIELDS)
         fields.check()
         assert audio is not None
-        verdict = await call.apart(verify_file, audio.path, audio.name)
+        verdict = await call.do(verify_file, audio.path, audio.name)
     return JSONResponse(asdict(verdict))
 
 
@@ -165,8 +163,4 @@ async def verify(call: Calling) -> JSONResponse:
 async def check_task(call: Calling, task_id: str) -> JSONResponse:
     """Report the status of a conversion, and the links to its takes once it is completed."""
     task_id = known_task_id(task_id)
-    return await looked(
-        call,
-        task_id,
-        lambda: call.at_once(conversion_view, call.studio, call.account, task_id, call.base_url, call.now_s),
-    )
+    return await looked(call, task_id, lambda: call.do(conversion_view, task_id, call.base_url, call.now_s))

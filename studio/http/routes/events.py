@@ -78,7 +78,7 @@ async def _events(call: Call, task_id: str) -> AsyncIterator[bytes]:
 
 
 async def _view(call: Call, task_id: str) -> TaskView:
-    return await call.quickly(task_view, call.studio, call.account, task_id, call.base_url, call.now_s)
+    return await call.do(task_view, task_id, call.base_url, call.now_s)
 
 
 def _event(name: str, data: Mapping[str, object]) -> bytes:

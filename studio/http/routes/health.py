@@ -84,5 +84,5 @@ async def health(call: Calling) -> JSONResponse:
 )
 async def metrics(call: Calling) -> Response:
     """Return metrics: calls, tasks by kind and state, workers."""
-    said = await call.quickly(call.request.app.state.metrics.text, call.server.calls)
+    said = await to_thread.run_sync(call.request.app.state.metrics.text, call.server.calls)
     return Response(said, media_type=CONTENT_TYPE)

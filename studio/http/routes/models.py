@@ -3,6 +3,7 @@
 import secrets
 import shutil
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -71,7 +72,7 @@ class _Wanted(BaseModel):
 )
 async def list_models(call: Calling, wanted: Annotated[_Wanted, Query()]) -> JSONResponse:
     """List usable voices: the account's trained ones, and the demo voices."""
-    return JSONResponse(await call.quickly(models_view, call.studio, call.account, **dict(wanted)))
+    return JSONResponse(await call.do(models_view, **dict(wanted)))
 
 
 @router.post(
@@ -90,10 +91,8 @@ async def create(call: Calling) -> JSONResponse:
         fields.check()
         assert archive is not None
         idempotency = call.idempotency("create", form)
-        model_id = await call.apart(
-            promises.of(call).around(create_model), call.account, named(archive.path, archive.name), idempotency,
-            call.request_id, given,
-        )  # fmt: skip
+        recordings, action = named(archive.path, archive.name), promises.of(call).around(create_model)
+        model_id = await call.do(action, recordings, idempotency, call.request_id, given)
     call.note(model_id=model_id)
     return await promises.answer(call, await _latest_id(call, model_id, REPORT), {"model_id": model_id})
 
@@ -131,7 +130,7 @@ async def import_package(call: Calling) -> JSONResponse:
         assert package is not None
         files = RvcFiles(index.path if index else None, speaker)
         idempotency = call.idempotency("import", form)
-        model_id = await call.apart(import_upload, call.account, package.path, package.name, idempotency, files)
+        model_id = await call.do(import_upload, package.path, package.name, idempotency, files)
     call.note(model_id=model_id)
     return JSONResponse({"model_id": model_id})
 
@@ -164,13 +163,11 @@ async def train(call: Calling, model_id: str) -> JSONResponse:
         fields.check()
         idempotency = call.idempotency(f"train {model_id}", form)
         async with true_to_the_queue(call, TRAINING):
-            answer = await call.started(
-                promises.of(call).around(train_model), call.studio, call.account, model_id, epochs, idempotency,
-                call.request_id,
-            )  # fmt: skip
+            action = promises.of(call).around(train_model)
+            answer = await call.do(action, model_id, epochs, idempotency, call.request_id)
 
     async def reached() -> Mapping[str, object]:
-        view = await call.quickly(model_view, call.studio, call.account, model_id)
+        view = await call.do(model_view, model_id)
         status = view["state"] if view["state"] in ("training", "completed") else "failed"
         return {"status": status, "current_epoch": view["training"]["current_epoch"]}
 
@@ -212,10 +209,8 @@ async def teach(call: Calling, model_id: str) -> JSONResponse:
         upload = (sent.path, sent.name) if sent else None
         asked = TeachingRequest(name, epochs)
         async with true_to_the_queue(call, TEACHING):
-            task_id = await call.apart(
-                promises.of(call).around(teach_from_upload), call.account, model_id, upload, asked, idempotency,
-                call.request_id,
-            )  # fmt: skip
+            action = promises.of(call).around(teach_from_upload)
+            task_id = await call.do(action, model_id, upload, asked, idempotency, call.request_id)
     call.note(task_id=task_id)
     return await promises.answer(call, task_id, {"task_id": task_id})
 
@@ -229,7 +224,7 @@ async def teach(call: Calling, model_id: str) -> JSONResponse:
 )
 async def one_model(call: Calling, model_id: str) -> JSONResponse:
     """Return a voice with its state, its training with losses and scores, and the report on its recordings."""
-    return JSONResponse(await call.quickly(model_view, call.studio, call.account, known_model_id(model_id)))
+    return JSONResponse(await call.do(model_view, known_model_id(model_id)))
 
 
 @router.delete(
@@ -241,7 +236,7 @@ async def one_model(call: Calling, model_id: str) -> JSONResponse:
 )
 async def delete(call: Calling, model_id: str) -> Response:
     """Delete a voice with its recordings."""
-    await call.deleted(delete_model, call.studio, call.account, known_model_id(model_id))
+    await call.do(delete_model, known_model_id(model_id))
     return Response(status_code=204)
 
 
@@ -264,8 +259,8 @@ async def package(call: Calling, model_id: str) -> Response:
     folder = call.studio.settings.work / OUTGOING / secrets.token_hex(12)
     target = folder / f"{model_id}.voice.zip"
     try:
-        await call.quickly(folder.mkdir, parents=True)
-        await call.apart(export_model, call.account, model_id, target)
+        await to_thread.run_sync(partial(folder.mkdir, parents=True))
+        await call.do(export_model, model_id, target)
     except BaseException:
         await _remove(folder)
         raise
@@ -286,7 +281,7 @@ class _PassingFile(FileResponse):
 
 async def _latest_id(call: Call, model_id: str, kind: str) -> str | None:
     """Return the id of the newest task of this kind for a voice of the account."""
-    task = await call.quickly(latest, call.studio.database, call.account.id, model_id, kind)
+    task = await to_thread.run_sync(latest, call.studio.database, call.account.id, model_id, kind)
     return None if task is None else task.id
 
 

@@ -149,18 +149,17 @@ async def speak(call: Calling) -> Response:
     asked = ConversionRequest(known_model_id(voice), {})
     with call.watch.place(call.account.id):  # refused before anything is spoken or queued
         async with true_to_the_queue(call, CONVERSION):
-            await call.quickly(refuse_in_vain, call.studio, call.account, asked)
+            await call.do(refuse_in_vain, asked)
             async with spoken(call.studio, text, 1.0 if speed is None else speed) as recording:
-                task_id = await call.started(
-                    start_conversion, call.studio, call.account, recording, recording.name, asked,
-                    request_id=call.request_id,
-                )  # fmt: skip
+                task_id = await call.do(
+                    start_conversion, recording, recording.name, asked, request_id=call.request_id
+                )
         call.note(task_id=task_id, model_id=voice)
         return await _sound_of(call, task_id, kind)
 
 
 async def _voices(call: Call) -> list[Voice]:
-    return (await call.quickly(models_view, call.studio, call.account))["models"]
+    return (await call.do(models_view))["models"]
 
 
 def _model(voice_id: str) -> Mapping[str, str | int]:
@@ -183,7 +182,7 @@ async def _sound_of(call: Call, task_id: str, kind: str) -> Response:
     if not has_ended:
         await _cancel(call, task_id)
         raise TooLarge(tr("The recording is too long for this call: use /convert."), "too_long")
-    take = await _in_some_turn(lambda: call.apart(first_take, call.account, task_id, kind))
+    take = await _in_some_turn(lambda: call.do(first_take, task_id, kind))
     headers = {"Content-Length": str(take.size), "X-Task-ID": task_id}
     blocks: AsyncIterator[bytes] = iterate_in_threadpool(call.studio.storage.read(take.key, 0, take.size))
     return StreamingResponse(blocks, headers=headers, media_type=_MEDIA_TYPES[kind])
@@ -200,4 +199,4 @@ async def _in_some_turn(ask: Callable[[], Awaitable[T]]) -> T:
 
 async def _cancel(call: Call, task_id: str) -> None:
     with suppress(StudioError):  # it has ended meanwhile
-        await call.quickly(cancel_task, call.studio, call.account, task_id, call.base_url, call.now_s)
+        await call.do(cancel_task, task_id, call.base_url, call.now_s)

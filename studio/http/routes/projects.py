@@ -50,10 +50,8 @@ async def list_projects(
     cursor: Cursor = None,
 ) -> JSONResponse:
     """List the account's projects, the last changed first."""
-    wanted = await call.quickly(search, call.studio, call.account, q)
-    found = await call.quickly(
-        projects_view, call.studio, call.account, call.base_url, call.now_s, wanted=wanted, limit=limit, cursor=cursor
-    )
+    wanted = await call.do(search, q)
+    found = await call.do(projects_view, call.base_url, call.now_s, wanted=wanted, limit=limit, cursor=cursor)
     projects = [_written(one, one["created_at"], one["changed_at"]) for one in found["projects"]]
     return JSONResponse(found | {"projects": projects})
 
@@ -86,7 +84,7 @@ async def change(call: Calling, project_id: str) -> JSONResponse:
         timeline = parse_changes(given, Timeline)
         name = given.words("name")
         given.check()
-        await call.quickly(change_project, call.studio, call.account, project_id, name, timeline)
+        await call.do(change_project, project_id, name, timeline)
     return JSONResponse(await _view(call, project_id))
 
 
@@ -104,7 +102,7 @@ async def export(
 ) -> JSONResponse:
     """Return a link to the project as a zip for a DAW: stems that begin together, MIDI, tables of pitch and phrases."""
     project_id = known_project_id(project_id)
-    made = await call.apart(project_zip, call.account, project_id, call.base_url, call.now_s, dry=dry)
+    made = await call.do(project_zip, project_id, call.base_url, call.now_s, dry=dry)
     return JSONResponse(made)
 
 
@@ -117,12 +115,12 @@ async def export(
 )
 async def remove(call: Calling, project_id: str) -> Response:
     """Delete all conversions of a project with their recordings and takes."""
-    await call.deleted(delete_project, call.studio, call.account, known_project_id(project_id))
+    await call.do(delete_project, known_project_id(project_id))
     return Response(status_code=204)
 
 
 async def _view(call: Calling, project_id: str) -> Mapping[str, object]:
-    found = await call.quickly(project_view, call.studio, call.account, project_id, call.base_url, call.now_s)
+    found = await call.do(project_view, project_id, call.base_url, call.now_s)
     return _written(found, found["created_at"], found["changed_at"])
 
 

@@ -91,7 +91,7 @@ class Promises:
         if not waited:
             headers = _applied(self.wait_s) | await _retry_after(call, task_id)
             return JSONResponse(answer, 202, headers | place)
-        task = await call.quickly(task_view, call.studio, call.account, task_id, call.base_url, call.now_s)
+        task = await call.do(task_view, task_id, call.base_url, call.now_s)
         return JSONResponse({**answer, "task": task}, headers=_applied(self.wait_s))
 
     def of(self, call: Call) -> Promised:
@@ -102,7 +102,7 @@ class Promises:
     async def keep(self, call: Call, task_id: str) -> None:
         """Keep the same for a task that an earlier call has queued."""
         if self.cancel_after_s is not None or self.callback_url:
-            await call.quickly(self.of(call).keep_for, call.studio, task_id)
+            await anyio.to_thread.run_sync(self.of(call).keep_for, call.studio, task_id)
 
 
 def promises_of(call: Call, fields: Fields) -> Promises:
@@ -206,7 +206,7 @@ def _applied(wait_s: int | None) -> dict[str, str]:
 
 async def _retry_after(call: Call, task_id: str) -> dict[str, str]:
     """Return the header that says when a task will have ended, roughly; none if that is unknown."""
-    left_s = await call.quickly(ends_in_s, call.studio, call.account, task_id, call.now_s)
+    left_s = await call.do(ends_in_s, task_id, call.now_s)
     return {} if left_s is None else {RETRY_AFTER: str(max(1, round(left_s)))}
 
 
@@ -218,9 +218,7 @@ async def true_to_the_queue(call: Call, kind: str) -> AsyncIterator[None]:
     except TooMany as refused:
         if refused.code != "queue_full":
             raise
-        raise await call.quickly(
-            with_true_wait, call.studio, call.account, kind, refused, call.now_s
-        ) from None
+        raise await call.do(with_true_wait, kind, refused, call.now_s) from None
 
 
 def _deadline_s(written: str | None) -> int | None:

@@ -46,10 +46,8 @@ async def list_tasks(
     cursor: Cursor = None,
 ) -> JSONResponse:
     """List the account's tasks, newest first."""
-    found = await call.quickly(
-        task_views, call.studio, call.account, call.base_url, call.now_s,
-        wanted=TaskFilter(state, kind), limit=limit, cursor=cursor,
-    )  # fmt: skip
+    wanted = TaskFilter(state, kind)
+    found = await call.do(task_views, call.base_url, call.now_s, wanted=wanted, limit=limit, cursor=cursor)
     return JSONResponse(found)
 
 
@@ -64,11 +62,7 @@ async def list_tasks(
 async def one_task(call: Calling, task_id: str) -> JSONResponse:
     """Return a task: progress, message, error, times, and for a conversion the scores and links of each take."""
     task_id = known_task_id(task_id)
-    return await looked(
-        call,
-        task_id,
-        lambda: call.quickly(task_view, call.studio, call.account, task_id, call.base_url, call.now_s),
-    )
+    return await looked(call, task_id, lambda: call.do(task_view, task_id, call.base_url, call.now_s))
 
 
 @router.delete(
@@ -81,7 +75,7 @@ async def one_task(call: Calling, task_id: str) -> JSONResponse:
 async def cancel(call: Calling, task_id: str) -> JSONResponse:
     """Cancel a task: at once if it is queued, else as soon as its worker notices."""
     task_id = known_task_id(task_id)
-    return JSONResponse(await call.quickly(cancel_task, call.studio, call.account, task_id, call.base_url, call.now_s))
+    return JSONResponse(await call.do(cancel_task, task_id, call.base_url, call.now_s))
 
 
 @router.delete(
@@ -93,7 +87,7 @@ async def cancel(call: Calling, task_id: str) -> JSONResponse:
 )
 async def remove_results(call: Calling, task_id: str) -> Response:
     """Delete the recording and the takes of a conversion that has ended; their links end with them."""
-    await call.deleted(delete_results, call.studio, call.account, known_task_id(task_id))
+    await call.do(delete_results, known_task_id(task_id))
     return Response(status_code=204)
 
 
@@ -127,9 +121,7 @@ async def comp(call: Calling, task_id: str) -> JSONResponse:
         choice: list[TakeOf] = [{"task": task_id, "take": number} for number in numbers]
         idempotency = call.idempotency(f"comp {task_id}", form)
         async with true_to_the_queue(call, CONVERSION):
-            new_id = await call.started(
-                promises.of(call).around(start_comp), call.studio, call.account, task_id, choice, idempotency
-            )
+            new_id = await call.do(promises.of(call).around(start_comp), task_id, choice, idempotency)
     call.note(task_id=new_id)
     return await promises.answer(call, new_id, {"task_id": new_id})
 
@@ -156,5 +148,5 @@ async def label(call: Calling, task_id: str, number: Annotated[int, Path(ge=1, l
         starred = fields.flag("starred", False) if fields.has("starred") else None
         name = fields.words("name")
         fields.check()
-        found = await call.quickly(label_take, call.studio, call.account, task_id, number, name, starred)
+        found = await call.do(label_take, task_id, number, name, starred)
     return JSONResponse(found)

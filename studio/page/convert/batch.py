@@ -155,12 +155,12 @@ class Batch:
         return self.watching.begin()
 
     def pack(self, visit: Visit, rows: Sequence[Row], suffix: str) -> Updates:
-        made = visit.apart(batch_zip, visit.account, rows or [], suffix, visit.base_url, visit.now_s)
+        made = visit.do(batch_zip, rows or [], suffix, visit.base_url, visit.now_s)
         return {self.link: json.dumps(made)}
 
 
 def _made(visit: Visit, task_id: str, take: int, suffix: str) -> Mapping[str, str]:
-    return visit.do_apart(take_download, task_id, take, suffix, visit.base_url, visit.now_s)
+    return visit.do(take_download, task_id, take, suffix, visit.base_url, visit.now_s)
 
 
 def _row(visit: Visit, place: int, row: Row, preferred: str) -> dict[str, object]:

@@ -24,7 +24,7 @@ def hear_effects(page: Page, effects: EffectControls, takes: Takes, instrument: 
     def prepare(visit: Visit) -> None:
         """Load what the effects need once there is a take to hear them on, where they will be applied."""
         with suppress(AudioError):  # it is said when one is chosen
-            visit.apart(load_effects)
+            visit.do(load_effects)
 
     def hear(visit: Visit, given: Given) -> Updates:
         """Bring the take with the effects as they are set now."""
@@ -43,8 +43,8 @@ def hear_effects(page: Page, effects: EffectControls, takes: Takes, instrument: 
         if not data or not 1 <= index < len(tracks):
             return {}
         track = tracks[index]
-        made = visit.apart(
-            take_with_effects, visit.account, track["task"] or "", track["take"], tried, visit.base_url, visit.now_s
+        made = visit.do(
+            take_with_effects, track["task"] or "", track["take"], tried, visit.base_url, visit.now_s
         )
         lanes = list(data["tracks"])
         lane = lanes[index - 1]

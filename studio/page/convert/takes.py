@@ -204,14 +204,14 @@ class Takes:
         try:
             track = tracks[index]
             if track["song"] or _has_harmonies(asked):
-                made = visit.apart(
-                    mix_again, visit.account, track["task"] or "", asked.get("faders"), kind, visit.base_url,
-                    visit.now_s, HeardTake(track["take"], effects if is_wet else OFF, asked.get("shift_s", 0.0)),
+                made = visit.do(
+                    mix_again, track["task"] or "", asked.get("faders"), kind, visit.base_url, visit.now_s,
+                    HeardTake(track["take"], effects if is_wet else OFF, asked.get("shift_s", 0.0)),
                 )  # fmt: skip
             else:
-                made = visit.apart(
-                    take_download, visit.account, track["task"] or "", track["take"], kind, visit.base_url,
-                    visit.now_s, effects if is_wet else OFF,
+                made = visit.do(
+                    take_download, track["task"] or "", track["take"], kind, visit.base_url, visit.now_s,
+                    effects if is_wet else OFF,
                 )  # fmt: skip
         except EngineError as error:
             # with the same data again, so that the button can be pressed again

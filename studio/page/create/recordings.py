@@ -72,7 +72,7 @@ class Recordings:
     def choose(self, visit: Visit, track: int, recording: str, draft_id: str | None) -> Updates:
         """Put a sound track in the place of the recording that has several."""
         if draft_id:
-            visit.do_apart(choose_track, draft_id, recording, track)
+            visit.do(choose_track, draft_id, recording, track)
         return self.show(visit, draft_id)
 
     def remove(self, visit: Visit, data: RemovedRecording, draft_id: str | None) -> Updates:
@@ -104,7 +104,7 @@ class Recordings:
             if not files:
                 return None
             paths = [Path(file) for file in files]
-            came = visit.do_apart(add_recordings, draft_id, paths, visit.now_s)
+            came = visit.do(add_recordings, draft_id, paths, visit.now_s)
             return brought(visit, came) | {self.files: gr.File(value=None)}
 
         # one at a time: each adds to the draft begun by the one before

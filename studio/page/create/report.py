@@ -116,7 +116,7 @@ class Report:
         """Turn the recordings back into a draft. Raises NotFound, WrongState."""
         if model is None:
             raise NotFound(tr("This voice has been deleted."))
-        return visit.do_apart(reopen_as_draft, model, visit.now_s, only_good)
+        return visit.do(reopen_as_draft, model, visit.now_s, only_good)
 
     def _look_again(self, visit: Visit, model: str | None) -> Updates:
         return self.look(visit, model) if model else self.end()

@@ -97,7 +97,7 @@ class CreateTab:
         values = self._form.values(given)
         draft, confirmed = given.read(self._recordings.draft, str), given.flag(self._consent)
         try:
-            model = visit.do_apart(create_from_draft, draft, values, confirmed)
+            model = visit.do(create_from_draft, draft, values, confirmed)
         except Invalid as error:
             return {self._problem: show_problems(error), self._is_refused: True}
         return {

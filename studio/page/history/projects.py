@@ -81,7 +81,7 @@ class ProjectForm:
 
     def make_export(self, visit: Visit, project_id: str) -> Values:
         """Return updates that download a project. Raises NotFound, AudioError, DiskFull."""
-        made = visit.do_apart(project_zip, project_id, visit.base_url, visit.now_s)
+        made = visit.do(project_zip, project_id, visit.base_url, visit.now_s)
         return {self.export: shown(made)}
 
 

@@ -172,7 +172,7 @@ class HistoryTab:
             return self._show(visit, *asked)
         track = row["player"]["tracks"][index]
         task_id = track.get("task", row_id)
-        link = visit.do_apart(take_download, task_id, track["take"], suffix, visit.base_url, visit.now_s)
+        link = visit.do(take_download, task_id, track["take"], suffix, visit.base_url, visit.now_s)
         made = {**made, f"{row_id} {index} {suffix}": link}
         return {**self._show(visit, *asked[:-1], made), self._made: made}
 

@@ -20,7 +20,7 @@ from studio.page.parts.memory import recalled, stored
 from studio.page.parts.notice import sentence_of, show_error, show_problems, silent
 from studio.page.parts.values import Values
 from studio.store.accounts import Account
-from studio.store.studio import Studio
+from studio.store.studio import Cost, Studio, cost_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -86,17 +86,11 @@ class Visit:
     base_url: str = ""  # empty: links begin with the path, not with a host
 
     def do(self, action: Callable[Concatenate[Studio, Account, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Do `action(studio, account, ...)` as this visitor. Raises what it raises."""
+        """Do `action(studio, account, ...)` as this visitor; what takes a while outside of this process, when the
+        account's turn comes. Raises what it raises, and TooMany."""
+        if cost_of(action) is Cost.APART:
+            return self.studio.apart(self.account, action, self.account, *args, **kwargs).result()
         return action(self.studio, self.account, *args, **kwargs)
-
-    def do_apart(self, action: Callable[Concatenate[Studio, Account, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Do `action(studio, account, ...)` as `apart` does."""
-        return self.studio.apart(self.account, action, self.account, *args, **kwargs).result()
-
-    def apart(self, action: Callable[Concatenate[Studio, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run `action(studio, ...)`, which takes a while or loads much, outside of this process, when the account's
-        turn comes. Raises what it raises, and TooMany."""
-        return self.studio.apart(self.account, action, *args, **kwargs).result()
 
     def just_wished(self, wish: Wish | None) -> Wish:
         """Return the wish of another tab if it is new; else nothing."""

@@ -77,7 +77,7 @@ class Edit:
     def _fetch(self, visit: Visit, model: str | None) -> Updates:
         if model is None:
             return None
-        link = visit.do_apart(package_link, model, visit.base_url, visit.now_s)
+        link = visit.do(package_link, model, visit.base_url, visit.now_s)
         return self.close() | {self.file: shown(link)}
 
     def _ask(self, visit: Visit, model: str | None) -> Updates:

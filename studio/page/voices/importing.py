@@ -61,7 +61,7 @@ class Import:
         for one in files:
             refuse_large(visit.studio, Path(one))
         package, _ = _sorted(files)
-        called, there = visit.do_apart(namesakes, package)
+        called, there = visit.do(namesakes, package)
         if not there:
             return {}
         question = self.question
@@ -77,13 +77,13 @@ class Import:
         """Import the package or the model, with this name or its own; return the voice's id."""
         package, index = _sorted(files)
         with_it = RvcFiles(index, int(speaker or 0) if is_rvc_model(package) else 0)  # the field keeps the last one
-        return visit.do_apart(import_model, package, voice_name=name, files=with_it)
+        return visit.do(import_model, package, voice_name=name, files=with_it)
 
     def take_instead(self, visit: Visit, files: Sequence[str]) -> str:
         """Import the package in place of the voice of its name; return that voice's id."""
         package, _ = _sorted(files)
-        (model,) = _own(visit.do_apart(namesakes, package)[1])
-        visit.do_apart(replace_model, model, package)
+        (model,) = _own(visit.do(namesakes, package)[1])
+        visit.do(replace_model, model, package)
         return model
 
 

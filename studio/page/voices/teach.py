@@ -62,4 +62,4 @@ class Teach(NewVoiceForm):
             refuse_large(visit.studio, one)
         most = visit.studio.service.epochs_at_most
         request = TeachingRequest(name or "", min(round(epochs), most), recordings)
-        return self.look(visit, visit.do_apart(start_teaching, model, request))[0]
+        return self.look(visit, visit.do(start_teaching, model, request))[0]

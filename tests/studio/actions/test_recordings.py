@@ -148,7 +148,7 @@ def test_recordings_that_cannot_be_read_are_named_as_their_owner_does(studio, tm
     assert refused.value.code == "audio_not_readable"
     upload.write_bytes(b"anything")
     with pytest.raises(NotReadable, match=r'"Ave Maria\.wav"'):
-        verify_file(studio, upload, "Ave Maria.wav")
+        verify_file(studio, studio.local, upload, "Ave Maria.wav")
     with pytest.raises(NotReadable, match=r'^"The recording"'):
         check_recording(upload, "")
 
