@@ -7,7 +7,6 @@ connections to database and storage: where the server dies, or the client leaves
 process dies, nothing of it is there.
 """
 
-import multiprocessing
 import os
 import signal
 import threading
@@ -16,7 +15,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import structlog
 
@@ -24,6 +23,7 @@ from engine.cores import usable_cores
 from engine.errors import EngineError, is_full_disk
 from engine.texts import tr
 from studio.errors import DiskFull, StudioError, Unavailable
+from studio.executors.child import Child
 from studio.executors.housekeeping import delete_received
 from studio.executors.priority import lower_priority
 from studio.executors.process import environment_of
@@ -93,7 +93,7 @@ class _Process:
     def __init__(self, studio: Studio) -> None:
         self._studio = studio
         self._patience_s = 60 * studio.service.stalled_minutes
-        self._pipe: Connection | None = None
+        self._child: Child | None = None
         self._is_lowered = False
         self._log = structlog.get_logger("studio.apart")
 
@@ -101,15 +101,14 @@ class _Process:
         """Have an action done. Raises what it raises, and Unavailable if the process dies or takes too long."""
         with span(f"apart {action.name}") as traced:
             try:
-                pipe = self._ready()
-                pipe.send((action, traced.traceparent))
-                if not pipe.poll(self._patience_s):
-                    raise Unavailable(_TOO_LONG, _RETRY_S, "took_too_long")
-                kind, answer, self._is_lowered = pipe.recv()
+                answered = self._ready().ask((action, traced.traceparent), self._patience_s)
+                kind, answer, self._is_lowered = cast(tuple[str, T, bool], answered)
             except BaseException as cause:
                 self._log.warning("action_ended", action=action.name, reason=repr(cause))
                 self.end(at_once=True)
                 delete_received(self._studio.settings.work)  # that it has left
+                if isinstance(cause, TimeoutError):
+                    raise Unavailable(_TOO_LONG, _RETRY_S, "took_too_long") from cause
                 if isinstance(cause, EOFError | OSError):
                     raise Unavailable(_GONE, _RETRY_S, "interrupted") from cause
                 raise
@@ -117,34 +116,21 @@ class _Process:
             return answer
         raise answer if isinstance(answer, Exception) else RuntimeError(answer)
 
-    def _ready(self) -> Connection:
-        """Return the pipe of a process with the priority of a new one: none can raise its own again."""
+    def _ready(self) -> Child:
+        """Return a process with the priority of a new one: none can raise its own again."""
         if self._is_lowered:
             self.end()
-        return self._pipe or self._started()
+        if self._child is None:
+            studio = self._studio
+            given = (studio.settings, studio.service, studio.link_secret, studio.local)
+            self._child = Child("actions", _serve, *given)
+        return self._child
 
     def end(self, at_once: bool = False) -> None:
         """End the process; it may finish what it does unless `at_once`."""
-        if self._pipe is None:
-            return
-        self._pipe.close()
-        self._pipe, self._is_lowered = None, False
-        if not at_once:
-            self._process.join(_END_S)
-        if self._process.is_alive():
-            self._process.kill()
-        self._process.join()
-
-    def _started(self) -> Connection:
-        context = multiprocessing.get_context("spawn")
-        pipe, theirs = context.Pipe()
-        studio = self._studio
-        given = (theirs, studio.settings, studio.service, studio.link_secret, studio.local)
-        self._process = context.Process(target=_serve, args=given, name="actions", daemon=True)
-        self._process.start()
-        theirs.close()
-        self._pipe = pipe
-        return pipe
+        if self._child is not None:
+            self._child.end(0.0 if at_once else _END_S)
+        self._child, self._is_lowered = None, False
 
 
 def _serve(

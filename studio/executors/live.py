@@ -1,6 +1,5 @@
 """A live conversion in a process of its own: blocks go through a pipe, so that a crash ends one session and no more."""
 
-import multiprocessing
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -8,7 +7,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict, TypeVar
+from typing import TYPE_CHECKING, TypedDict, TypeVar, cast
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from engine.errors import EngineError, SettingsError
 from engine.settings import from_values
 from engine.texts import numeral, tr
 from studio.errors import Unavailable
+from studio.executors.child import Child
 
 if TYPE_CHECKING:
     from engine.live.session import Recorded  # loads torch
@@ -51,15 +51,10 @@ class LiveProcess:
     """
 
     def __init__(self, voice: Path, settings: Mapping[str, object], rate: int, folder: Path, record: bool) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._pipe, theirs = context.Pipe()
-        arguments = (theirs, voice, dict(settings), rate, folder, record)
-        self._process = context.Process(target=_serve, args=arguments, name="live conversion", daemon=True)
-        self._process.start()
-        theirs.close()
+        self._child = Child("live conversion", _serve, voice, dict(settings), rate, folder, record)
         self._lock = threading.Lock()
         try:
-            self.facts = self._answer(_Session.begun, _START_S)
+            self.facts = self._asked(_Session.begun, None, _START_S)
         except BaseException:
             self.close()
             raise
@@ -84,35 +79,22 @@ class LiveProcess:
 
     def close(self) -> None:
         """End the process at once."""
-        self._pipe.close()
-        self._process.join(1.0)
-        if self._process.is_alive():
-            self._process.kill()
-            self._process.join(5.0)
+        self._child.end(1.0)
 
     @property
     def pid(self) -> int | None:
         """The number of the process."""
-        return self._process.pid
+        return self._child.pid
 
     def _asked(self, what: Callable[["_Session", Given], T], given: Given, patience_s: float) -> T:
+        """Return what a method of the session in the process returns."""
         with self._lock:
             try:
-                self._pipe.send((what.__name__, given))
-            except OSError as cause:
+                kind, answer = cast(tuple[str, T], self._child.ask((what.__name__, given), patience_s))
+            except (EOFError, OSError) as cause:
                 raise Unavailable(_GONE, _RETRY_S, "live_ended") from cause
-            return self._answer(what, patience_s)
-
-    def _answer(self, to: Callable[["_Session", Given], T], patience_s: float) -> T:
-        """Wait for the answer; to: what returns it in the process."""
-        try:
-            if not self._pipe.poll(patience_s):
-                raise Unavailable(_GONE, _RETRY_S, "live_ended")
-            kind, answer = self._pipe.recv()
-        except (EOFError, OSError) as cause:
-            raise Unavailable(_GONE, _RETRY_S, "live_ended") from cause
         if kind == "error":
-            raise SettingsError(answer)
+            raise SettingsError(cast(str, answer))
         return answer
 
 
@@ -134,7 +116,6 @@ def _serve(
         except EngineError as error:
             pipe.send(("error", str(error)))
             return
-        pipe.send(("ready", session.begun(None)))
         with suppress(EOFError, OSError):
             while True:
                 kind, given = pipe.recv()

@@ -11,7 +11,8 @@ from studio.errors import NotFound
 from studio.settings.environment import Settings
 from studio.settings.service import ServiceSettings
 from studio.store.accounts import Account
-from studio.store.studio import Studio, done_here, open_studio
+from studio.store.promised import Promised
+from studio.store.studio import Cost, Studio, cost_of, costs, done_here, open_studio
 
 
 @pytest.fixture(params=[0o000, 0o022, 0o077])
@@ -129,3 +130,10 @@ def test_apart_does_actions_here_unless_the_studio_says_where(home):
     assert replace(studio, submit=noted).apart(studio.local, where, "a", again="c").result()[1] == "ac"
     assert asked == [(studio.local, "where")]
     studio.close()
+
+
+def test_an_action_costs_what_it_says_and_so_does_one_that_keeps_promises():
+    marked = costs(Cost.START)(lambda studio: None)
+    assert [cost_of(one) for one in (refuse, marked, Promised("me", "").around(marked))] == [
+        Cost.QUICK, Cost.START, Cost.START,
+    ]  # fmt: skip
