@@ -7,7 +7,7 @@ from engine.texts import ntr, tr
 from studio.actions.conversions.comps import repeat_comp
 from studio.actions.conversions.conversion import convert_again
 from studio.actions.conversions.edits import repeat_edit
-from studio.actions.tasks import Tasks, TaskView, task_views
+from studio.actions.tasks import Tasks, task_views, with_places
 from studio.actions.trainings.training import start_training
 from studio.errors import Invalid, WrongState
 from studio.store.accounts import Account
@@ -17,7 +17,7 @@ from studio.store.records.conversion import Conversion
 from studio.store.records.voices import Training
 from studio.store.studio import Studio
 from studio.store.task_filter import TaskFilter
-from studio.store.tasks import ENDED, Task, find, places
+from studio.store.tasks import ENDED, Task, find
 
 PAGE = 20  # tasks
 _MOST_WORDS = 8
@@ -38,10 +38,7 @@ def history_view(
     wanted: by default all that is part of the history. Raises Invalid for an unknown cursor.
     """
     found = task_views(studio, account, base_url, now_s, wanted=wanted, cursor=cursor, limit=limit)
-    waiting = {task["kind"] for task in found["tasks"] if task["state"] == "queued"}
-    placed = {task_id: place for one in waiting for task_id, place in places(studio.database, one).items()}
-    shown: list[TaskView] = [{**task, "place": placed.get(task["id"])} for task in found["tasks"]]
-    return {"tasks": shown, "next_cursor": found["next_cursor"]}
+    return {"tasks": with_places(studio, found["tasks"]), "next_cursor": found["next_cursor"]}
 
 
 def search(

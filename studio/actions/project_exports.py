@@ -24,7 +24,6 @@ from engine.provenance.statement import Statement
 from engine.texts import tr
 from studio.actions.account import named_file, unlike, voice_names
 from studio.actions.conversions.views import TakeView, takes_of
-from studio.actions.projects import timeline_of
 from studio.actions.uploads import scratch_folder
 from studio.errors import Invalid, NotFound
 from studio.store.accounts import Account, account_prefix
@@ -62,7 +61,7 @@ def project_zip(
     """Export a project, or return its zip as made before, which "Clear cache" deletes: its `url` and
     `name`. dry: takes without their effects. Raises as `export_project`."""
     project = find_project(studio.database, account.id, project_id)
-    said = json.dumps([project.shown_name, project.timeline, dry, [one.id for one in _done(project)]])
+    said = json.dumps([project.shown_name, asdict(project.timeline), dry, [one.id for one in _done(project)]])
     place = f"{account_prefix(account)}{PACKAGES}/{_PLACE}/{project.id}"
     key = f"{place}/{hashlib.sha256(said.encode()).hexdigest()[:16]}.zip"
     if studio.storage.head(key) is None:
@@ -97,7 +96,7 @@ def export_project(
         target = target / named_file(project.shown_name, "zip")
     try:
         with scratch_folder(studio) as scratch, replacing(target) as unfinished:
-            _Export(studio, account, project, timeline or timeline_of(project), scratch, dry).write(unfinished, report)
+            _Export(studio, account, project, timeline or project.timeline, scratch, dry).write(unfinished, report)
     except OSError as cause:
         text = tr('"{target}" cannot be written: {strerror}.', target=target, strerror=cause.strerror or cause)
         raise Invalid([("output", text)], "not_writable") from cause

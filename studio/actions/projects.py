@@ -14,7 +14,7 @@ from studio.actions.account import voice_names
 from studio.actions.tasks import TaskView, delete_tasks, task_views_of
 from studio.errors import Invalid, WrongState
 from studio.store.accounts import Account
-from studio.store.projects import LONGEST_NAME, Project, find_project, list_projects, save_project
+from studio.store.projects import LONGEST_NAME, find_project, list_projects, save_project
 from studio.store.studio import Cost, Studio, costs
 from studio.store.task_filter import TaskFilter
 
@@ -68,7 +68,7 @@ def project_view(studio: Studio, account: Account, project_id: str, base_url: st
         "id": project.id,
         "name": project.shown_name,
         "file_name": project.file_name,
-        "timeline": asdict(timeline_of(project)),
+        "timeline": asdict(project.timeline),
         "voices": list(dict.fromkeys(name for name in reversed(named.values()) if name)),
         "created_at": project.conversions[-1].created_at,
         "changed_at": project.conversions[0].created_at,
@@ -96,16 +96,11 @@ def change_project(
             longest_name=LONGEST_NAME,
         ))])
     try:
-        changed = from_values(Timeline, {**project.timeline, **(timeline or {})})
+        changed = from_values(Timeline, {**asdict(project.timeline), **(timeline or {})})
     except TypeError as cause:
         raise SettingsError(tr("A timeline has no such setting ({cause}).", cause=cause)) from cause
     with studio.database.write() as connection:
-        save_project(connection, account.id, project.id, name, asdict(changed))
-
-
-def timeline_of(project: Project) -> Timeline:
-    """Return the tempo of a project's song, and where in it the recording begins."""
-    return from_values(Timeline, project.timeline)
+        save_project(connection, account.id, project.id, name, changed)
 
 
 @costs(Cost.DELETE)

@@ -109,6 +109,13 @@ def task_views_of(
     return [_view(studio, task, named[task.id], base_url, now_s) for task in found]
 
 
+def with_places(studio: Studio, views: Sequence[TaskView]) -> list[TaskView]:
+    """Return tasks with their `place` in the queue: 1 for the next, None for one that does not wait."""
+    waiting = {view["kind"] for view in views if view["state"] == "queued"}
+    found = {task_id: place for kind in waiting for task_id, place in places(studio.database, kind).items()}
+    return [{**view, "place": found.get(view["id"])} for view in views]
+
+
 def cancel_task(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> TaskView:
     """Cancel a task: at once if it is queued, else as soon as its worker notices. Raises NotFound, WrongState."""
     task = request_cancel(studio.database, account.id, task_id, also=end_training)

@@ -93,13 +93,12 @@ def export(
     from engine.settings import from_values
     from studio.actions.account import named_file
     from studio.actions.project_exports import export_project
-    from studio.actions.projects import timeline_of
     from studio.commands.in_process import local_studio
     from studio.store.projects import find_project
 
     with local_studio() as studio, progress_bar(time_left=False) as report:
         found = find_project(studio.database, studio.local.id, _id_of(studio, project))
-        timeline = from_values(Timeline, asdict(timeline_of(found)) | _changes(tempo, beats, start))
+        timeline = from_values(Timeline, asdict(found.timeline) | _changes(tempo, beats, start))
         target = output or Path()
         target = free_path(target / named_file(found.shown_name, "zip") if target.is_dir() else target, overwrite)
         made = export_project(studio, studio.local, found.id, target, report, dry=dry, timeline=timeline)

@@ -1,12 +1,13 @@
 """Projects: a recording with everything made of it. A project exists as long as one of its conversions does; what the
 user has said about it is a row of its own."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, select
 from sqlalchemy import tuple_ as row_of
 
+from engine.analysis.timeline import Timeline
+from engine.settings import from_values
 from engine.spelling import folded
 from engine.texts import tr
 from studio.errors import Invalid, NotFound
@@ -28,7 +29,7 @@ class Project:
 
     id: str
     name: str | None  # None: not named
-    timeline: Mapping[str, object]  # fields of engine.analysis.timeline.Timeline; omitted ones have their defaults
+    timeline: Timeline
     conversions: list[Task]
 
     @property
@@ -70,14 +71,15 @@ def find_project(database: Database, account_id: str, project_id: str) -> Projec
         row = connection.execute(
             select(projects.c.name, projects.c.timeline).where(_own(account_id), projects.c.id == full)
         ).one_or_none()
-    return Project(full, row.name if row else None, row.timeline if row else {}, conversions)
+    timeline = from_values(Timeline, row.timeline if row else {})
+    return Project(full, row.name if row else None, timeline, conversions)
 
 
 def save_project(
-    connection: Connection, account_id: str, project_id: str, name: str, timeline: Mapping[str, object]
+    connection: Connection, account_id: str, project_id: str, name: str, timeline: Timeline
 ) -> None:
     """Store what the user says about a project; name: "" for the recording's."""
-    values = {"name": name, "texts": folded(name), "timeline": timeline}
+    values = {"name": name, "texts": folded(name), "timeline": asdict(timeline)}
     added = insert_into(connection, projects).values(account_id=account_id, id=project_id, **values)
     connection.execute(added.on_conflict_do_update(index_elements=["account_id", "id"], set_=values))
 

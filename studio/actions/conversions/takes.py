@@ -13,6 +13,7 @@ from engine.spelling import composed
 from engine.texts import ntr
 from engine.units import note_number
 from studio.actions.account import voice_name
+from studio.actions.analysis_views import NamedRange
 from studio.actions.conversions.views import DELETED, ConversionView, key_of_take
 from studio.errors import Invalid, NotFound
 from studio.store.accounts import Account
@@ -26,14 +27,6 @@ from studio.store.tasks import ACTIVE, Task, find, places, running_now, usual_se
 
 _LEAST_PROGRESS = 0.05  # below this the remaining time would be a guess
 LONGEST_NAME = 60
-
-
-class VoiceRange(TypedDict):
-    """The range of a voice in MIDI note numbers, and its name."""
-
-    low: float
-    high: float
-    label: str
 
 
 class ShownTake(TypedDict):
@@ -64,7 +57,7 @@ class ResultView(TypedDict):
     model: str | None
     voice: str | None
     untrained: bool
-    range: VoiceRange | None
+    range: NamedRange | None
     file_name: str
     preset: str
     effects: Effects
@@ -234,7 +227,7 @@ def _starts_in_s(studio: Studio, waiting: int, busy: list[tuple[float, float]], 
     return min(known_s, default=0.0) + (usual_s or 0.0) * waiting / max(workers, 1)
 
 
-def _range(studio: Studio, account: Account, model_id: str) -> VoiceRange | None:
+def _range(studio: Studio, account: Account, model_id: str) -> NamedRange | None:
     try:
         card = find_model(studio.database, account, model_id).card
     except NotFound:  # deleted meanwhile

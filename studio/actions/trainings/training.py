@@ -10,7 +10,7 @@ from engine.settings import from_values, refuse_unknown
 from engine.texts import tr
 from engine.training.plan import TrainingPlan
 from studio.actions.submission import Work, queue_task
-from studio.actions.tasks import TaskView, task_views
+from studio.actions.tasks import TaskView, task_views, task_views_of, with_places
 from studio.actions.trainings.auditions import Auditions, auditions_of
 from studio.actions.trainings.checkpoints import stored_card
 from studio.actions.trainings.history import (
@@ -43,7 +43,7 @@ from studio.store.records.conversion import Settings
 from studio.store.records.voices import Training
 from studio.store.studio import Cost, Studio, costs
 from studio.store.task_filter import TaskFilter
-from studio.store.tasks import ACTIVE, Task, latest, latest_in, places, waiting_and_running
+from studio.store.tasks import ACTIVE, Task, latest, latest_in, waiting_and_running
 from studio.store.workspaces import refuse_in_training
 
 _MOST_SHOWN = 200  # trainings in the queue
@@ -59,24 +59,6 @@ class TrainableVoice(TypedDict):
     epochs: int
 
 
-class PlacedTraining(TypedDict):
-    """A training; place: in the queue while it waits, 1 for the next."""
-
-    id: str
-    state: str
-    epochs: int
-    place: int | None
-
-
-class ShownEstimate(TypedDict):
-    """A task that estimates the time of a training."""
-
-    id: str
-    state: str
-    message: str
-    error: str | None
-
-
 class TrainingView(TrainableVoice, Auditions):
     """All that is known about a voice's training.
 
@@ -87,9 +69,9 @@ class TrainingView(TrainableVoice, Auditions):
     error: str | None
     chosen_epoch: int | None
     begun: bool
-    task: PlacedTraining | None
+    task: TaskView | None
     timed: TimedTraining | None
-    estimating: ShownEstimate | None
+    estimating: TaskView | None
     history: HistoryLines | None
 
 
@@ -114,6 +96,8 @@ def training_view(studio: Studio, account: Account, model_id: str, base_url: str
         estimating = None
     if task is not None and task.created_at < model.created_at:
         task = None
+    tasks = [one for one in (task, estimating) if one is not None]
+    shown = {one["kind"]: one for one in with_places(studio, task_views_of(studio, account, tasks, base_url, now_s))}
     return {
         "id": model.id,
         "name": model.name,
@@ -123,9 +107,9 @@ def training_view(studio: Studio, account: Account, model_id: str, base_url: str
         "epochs": model.epochs,
         "chosen_epoch": _chosen_epoch(studio, model),
         "begun": history is not None,
-        "task": None if task is None else _placed(studio, task),
+        "task": shown.get(TRAINING_KIND),
         "timed": timed_training(history, estimating),
-        "estimating": None if estimating is None else _shown_estimate(estimating),
+        "estimating": shown.get(ESTIMATE),
         "history": history,
         **auditions_of(studio, model, history, base_url, now_s),
     }
@@ -140,8 +124,7 @@ def queue_view(studio: Studio, account: Account, base_url: str, now_s: float) ->
             studio, account, base_url, now_s, wanted=TaskFilter(state, TRAINING_KIND), limit=_MOST_SHOWN
         )["tasks"]
     ]
-    placed = places(studio.database, TRAINING_KIND) if found else {}
-    views: list[TaskView] = [{**task, "place": placed.get(task["id"])} for task in found]
+    views = with_places(studio, found)
     return sorted(views, key=lambda task: (task["state"] != "running", task["place"] or 0, task["created_at"]))
 
 
@@ -272,12 +255,3 @@ def _chosen_epoch(studio: Studio, model: Model) -> int | None:
     except EngineError:  # it is being replaced
         return None
     return card.training.get("best_epoch") if card is not None and card.training.get("chosen") else None
-
-
-def _placed(studio: Studio, task: Task) -> PlacedTraining:
-    place = places(studio.database, TRAINING_KIND).get(task.id) if task.state == "queued" else None
-    return {"id": task.id, "state": task.state, "epochs": task.asked_as(Training).epochs, "place": place}
-
-
-def _shown_estimate(task: Task) -> ShownEstimate:
-    return {"id": task.id, "state": task.state, "message": task.message, "error": task.error}

@@ -5,9 +5,9 @@ from gradio.blocks import Block
 from typing_extensions import TypedDict
 
 from engine.texts import joined, tr
-from studio.actions.analysis_views import AnalysisView
+from studio.actions.analysis_views import AnalysisView, NamedRange
 from studio.actions.conversions.conversion import look_at_recording, look_at_take
-from studio.actions.conversions.takes import ResultView, VoiceRange
+from studio.actions.conversions.takes import ResultView
 from studio.page.convert.instrument import brought, part
 from studio.page.convert.state import Chosen, Now
 from studio.page.parts import analyses
@@ -26,7 +26,7 @@ class Wanted(TypedDict):
 
     task: str
     take: int
-    range: VoiceRange | None
+    range: NamedRange | None
     of: int
     first_s: float
 
