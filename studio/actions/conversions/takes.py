@@ -41,7 +41,15 @@ class ShownTake(TypedDict):
 
 
 class ResultView(TypedDict):
-    """All that the page shows of a conversion; see `result_view`."""
+    """All that the page shows of a conversion.
+
+    is_ending: whether it is being cancelled; left_s: until it ends; taken_s: since it began; ahead: conversions before
+    it in the queue, and those that keep all workers busy; starts_in_s: roughly; settings: all of them once it is
+    completed; asked_settings: as the controls show them; transpose, style: as the conversion chose them; takes: the
+    best first; phrases: where each begins, in seconds; edited: the task whose take this one is an edit of; lanes: of a
+    song, links by name; offset_s: how much later than the backing its vocal begins; faders: in dB by lane; parts: of a
+    recording in several voices, their names and by how many semitones each was moved.
+    """
 
     id: str
     state: str
@@ -80,28 +88,7 @@ class ResultView(TypedDict):
 
 
 def result_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> ResultView:
-    """Return all that the page shows of a conversion. Raises NotFound.
-
-    id, state, progress, message, error, created_at
-    is_ending            whether it is being cancelled
-    left_s               seconds until it finishes, None if unknown
-    taken_s              seconds since it started, None before
-    ahead                conversions before it in the queue, and those that keep all workers busy; None once it runs
-    starts_in_s          seconds until it starts, roughly; None if unknown
-    model, voice         the voice's id and name
-    untrained            whether the voice was untrained
-    file_name, preset, effects, settings    as requested; all settings once it is completed
-    transpose, style     as determined by the conversion, None until it is completed
-    input_url            the recording; None once it has been deleted
-    takes                [{number, url, mark, scores, name, starred}], the best first; mark: 0..1 or None
-    phrases              where each phrase of the recording begins, in seconds
-    edited               the task whose take this one is an edit of, or None
-    note                 a sentence for the user, or None
-    lanes                of a song: links by name, with its mix; empty for others
-    offset_s             of a song: how much later than the backing its vocal begins
-    faders, notes        of a song: its faders in dB by lane, and sentences for the user
-    parts                of a recording in several voices: their names, and by how many semitones each was moved
-    """
+    """Return all that the page shows of a conversion. Raises NotFound."""
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
     view = ConversionView(studio, task, base_url, now_s)
     asked, rendered, found = view.asked, view.rendered, view.rendered.output_settings
