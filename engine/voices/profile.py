@@ -9,7 +9,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import date
 from typing import Any
 
@@ -36,12 +36,7 @@ LONGEST_TRAIT = 60
 MOST_TRAITS = 30
 MOST_OTHER = 1 << 20  # bytes of all keys that are none of ours, as a card holds them
 
-_FIELDS = (
-    "name", "gender", "age", "description", "base_language", "traits", "genre", "voice_type", "vocal_range",
-    "licence", "source", "consent",
-)  # fmt: skip
 _OTHER_SPELLING = "license"
-_KNOWN = (*_FIELDS, _OTHER_SPELLING)
 _RANGE = ("min", "max")
 _NO_DERIVATIVES = re.compile(r"no[\s-]*deriv|\bnd\b", re.IGNORECASE)
 _ABOVE_OTHER = 2  # objects: the card, and within it that of the other keys
@@ -90,6 +85,10 @@ class VoiceProfile(Brief):
     source: str = ""
     consent: dict[str, str] = field(default_factory=dict)
     other: dict[str, Any] = field(default_factory=dict)
+
+
+_FIELDS = tuple(one.name for one in fields(VoiceProfile) if one.name != "other")
+_KNOWN = (*_FIELDS, _OTHER_SPELLING)
 
 
 def read_profile(values: Mapping[str, object]) -> VoiceProfile:

@@ -36,11 +36,22 @@ from studio.store.records.codec import Json
 from studio.store.storage import Storage
 from studio.store.tables import LONGEST_FOLDED, models, tasks
 
+
+class VoiceFilters(TypedDict, total=False):
+    """Values that listed voices must have; None for any."""
+
+    genre: str | None
+    gender: str | None
+    age: str | None
+    voice_type: str | None
+    base_language: str | None
+
+
 PENDING, TRAINING, COMPLETED, FAILED = "pending", "training", "completed", "failed"
 VOICES, DATASETS, TRAININGS, PACKAGES = "voices", "datasets", "trainings", "packages"
 MOST_LISTED = 1000
 _KEPT = (*Voice.__annotations__, "licence", "source", "consent", "consent_seal", "format", "kind")
-_NARROWED = ("genre", "gender", "age", "voice_type", "base_language")
+_NARROWED = tuple(VoiceFilters.__annotations__)
 _LENGTHS = {name: models.c[name].type.length for name in _NARROWED}  # type: ignore[attr-defined]
 _NOT_READY = {
     PENDING: tr("The voice '{model_id}' is not trained yet: train it first."),
@@ -160,16 +171,6 @@ def held_model(connection: Connection, account_id: str, model_id: str) -> Model:
     if row is None:
         raise NotFound(tr("There is no such voice."), "model_not_found")
     return _model(row)
-
-
-class VoiceFilters(TypedDict, total=False):
-    """Values that listed voices must have; None for any."""
-
-    genre: str | None
-    gender: str | None
-    age: str | None
-    voice_type: str | None
-    base_language: str | None
 
 
 def list_models(
