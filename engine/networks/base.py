@@ -57,7 +57,7 @@ class BaseModel(nn.Module):
 
 
 def load_weights(path: Path) -> dict[str, Tensor]:
-    """Load the tensors of a safetensors file as float32, apart from it. Raises VoiceError if it is missing or damaged."""
+    """Load the tensors of a safetensors file as float32, apart from it. Raises VoiceError if missing or damaged."""
     try:
         return {name: tensor.to(torch.float32, copy=True) for name, tensor in load_file(path).items()}
     except Exception as cause:  # safetensors raises its own kinds
