@@ -7,7 +7,7 @@ same numbers for any number of threads.
 """
 
 import importlib.util
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
@@ -22,6 +22,7 @@ from torch.nn import functional
 from engine.analysis.detector_grid import DETECTOR_HOP, DETECTOR_RATE
 from engine.errors import EngineError
 from engine.texts import tr
+from engine.workers import Turn, Work, Workers
 
 _PACKAGE, _FILE = "swift-f0==0.3.0", "model.onnx"
 _SHA256 = "6385e8c2ebc3872e82c9ff5946228de44cd3be77a750ea53698b7dbfe94b0a22"  # of that file: another has other names
@@ -78,6 +79,35 @@ def detect(samples: np.ndarray, device: torch.device | str = "cpu") -> Track:
     hops = np.pad(np.abs(samples), (0, max(0, DETECTOR_HOP - len(samples))))[: frames * DETECTOR_HOP]
     is_silent = hops.reshape(frames, DETECTOR_HOP).max(1) < _SILENT_PEAK
     return Track(np.concatenate(hertz), np.where(is_silent, 0.0, np.concatenate(confidence)))
+
+
+def detect_stream(blocks: Iterable[np.ndarray], workers: Workers) -> Iterator[Track]:
+    """Detect the pitch of a recording given in consecutive blocks (samples,), side by side: yield the parts in order.
+
+    The parts together are what `detect` gives for the whole. Raises EngineError as it does.
+    """
+    return workers.in_order(_detected(*held) for held in _around(blocks))
+
+
+def _around(blocks: Iterable[np.ndarray]) -> Iterator[tuple[np.ndarray, int, int]]:
+    """Yield samples, and which of their frames have not been given and have all around them that decides on them."""
+    held, before = np.zeros(0, np.float32), 0
+    for block in blocks:
+        held = np.concatenate([held, block])
+        stop = len(held) // DETECTOR_HOP - _AROUND_FRAMES
+        if stop > before:
+            yield held, before, stop
+            first = max(0, stop - _AROUND_FRAMES)
+            held, before = held[first * DETECTOR_HOP :], stop - first
+    if (stop := len(held) // DETECTOR_HOP or min(1, len(held))) > before:
+        yield held, before, stop
+
+
+def _detected(samples: np.ndarray, start: int, stop: int) -> Work[Track]:
+    """Detect the frames from `start` to `stop`."""
+    yield Turn.ANY_ORDER
+    track = detect(samples)
+    return Track(track.hertz[start:stop], track.confidence[start:stop])
 
 
 def _hertz(near: np.ndarray, best: np.ndarray, log_hertz: np.ndarray) -> np.ndarray:

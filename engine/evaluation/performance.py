@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from swift_f0 import SwiftF0
 
 from engine.analysis.passages import PassageLeveller
 from engine.analysis.pitch import VOICED, Pitch
+from engine.analysis.pitch_detector import detect_stream
 from engine.audio.channels import fold
 from engine.audio.files import AudioSource, Recording, audio_of, open_audio
 from engine.audio.resampling import Resampler
@@ -25,6 +25,7 @@ from engine.progress import Report, no_report
 from engine.reprs import Brief
 from engine.texts import tr
 from engine.units import FRAME_RATE, hertz_to_semitones, semitones_to_hertz
+from engine.workers import Threads, Workers
 
 EVALUATION_RATE = 16_000  # hertz, of all networks
 SAME_NOTE_CENTS = 50.0  # a frame within this of the target pitch is on the note
@@ -94,7 +95,7 @@ class PerformanceScores:
 
 
 def score_performance(source: Path | str, output: Path | str, transpose: float = 0.0) -> PerformanceScores:
-    """Score melody, silence and length of a conversion; about 0.02 s of work per second.
+    """Score melody, silence and length of a conversion; about 0.02 s of work per second of both.
 
     Parameters
     ----------
@@ -122,10 +123,13 @@ def score_performance(source: Path | str, output: Path | str, transpose: float =
     return compare_performances(trace_file(source), trace_file(output), transpose)
 
 
-def trace_file(path: Path | str, report: Report = no_report) -> Performance:
-    """Analyse the performance in a file of any length. Raises AudioError; `report` may raise Cancelled."""
+def trace_file(path: Path | str, report: Report = no_report, threads: Threads | None = None) -> Performance:
+    """Analyse the performance in a file of any length, on that many threads, by default on all cores.
+
+    Raises AudioError; `report` may raise Cancelled.
+    """
     with open_audio(path) as recording:
-        return _trace(_reporting(recording, report), recording.rate)
+        return _trace(_reporting(recording, report), recording.rate, threads)
 
 
 def _reporting(recording: AudioSource, report: Report) -> Iterator[np.ndarray]:
@@ -212,30 +216,32 @@ def sung_at(performance: Performance, pitch: Pitch) -> Performance:
     return replace(performance, hertz=semitones_to_hertz(semitones))
 
 
-def _trace(blocks: Iterable[np.ndarray], rate: int) -> Performance:
+def _trace(blocks: Iterable[np.ndarray], rate: int, threads: Threads | None = None) -> Performance:
     """blocks: float32 (channels, samples) each, consecutive, at `rate`."""
     resampler = Resampler(rate, EVALUATION_RATE, channels=1)
-    detector, leveller = SwiftF0().stream(), PassageLeveller(EVALUATION_RATE)
-    meter = _LevelMeter()
+    leveller, meter = PassageLeveller(EVALUATION_RATE), _LevelMeter()
     sample_count = 0
-    notes = []
 
-    def push(mono: np.ndarray, last: bool) -> None:
+    def pushed(mono: np.ndarray, last: bool) -> np.ndarray:
         (block,) = resampler.push(mono[None], last)
-        notes.append(detector.push(leveller.push(block, last), EVALUATION_RATE))
         meter.push(block)
+        return leveller.push(block, last)
 
-    for block in blocks:
-        sample_count += block.shape[1]
-        push(fold(block, rate), last=False)
-    if not sample_count:
-        raise AudioError(NOTHING_TO_SCORE)
-    push(np.zeros(0, np.float32), last=True)
-    notes.append(detector.flush())
+    def levelled() -> Iterator[np.ndarray]:
+        nonlocal sample_count
+        for block in blocks:
+            sample_count += block.shape[1]
+            yield pushed(fold(block, rate), last=False)
+        if not sample_count:
+            raise AudioError(NOTHING_TO_SCORE)
+        yield pushed(np.zeros(0, np.float32), last=True)
+
+    with Workers(threads) as workers:
+        notes = list(detect_stream(levelled(), workers))
     return Performance(
         duration_s=sample_count / rate,
-        hertz=np.concatenate([piece.pitch_hz for piece in notes]),
-        confidence=np.concatenate([piece.confidence for piece in notes]),
+        hertz=np.concatenate([np.zeros(0), *(part.hertz for part in notes)]),
+        confidence=np.concatenate([np.zeros(0), *(part.confidence for part in notes)]),
         level_db=meter.level_db(),
     )
 

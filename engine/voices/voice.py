@@ -21,7 +21,7 @@ from engine.analysis.envelope import BANDS
 from engine.errors import VoiceError
 from engine.features.retrieval import MOST_RETRIEVAL_FRAMES
 from engine.features.speaker_timbre import SPREAD
-from engine.networks.base import BaseModel, load_weights
+from engine.networks.base import BaseModel, are_finite, load_weights
 from engine.networks.content_encoder import CONTENT
 from engine.networks.envelope_decoder import EnvelopeDecoder
 from engine.networks.timbre_encoder import TIMBRE
@@ -231,13 +231,15 @@ def voice_from(card: VoiceCard, weights: Mapping[str, Tensor], folder: Path | No
         for name, shape in shapes.items():
             if vectors[name].shape != shape:
                 raise ValueError(f"{name} has shape {tuple(vectors[name].shape)}, not {shape}")
-        decoder.load_state_dict({name.removeprefix("decoder."): value for name, value in weights.items()}, strict=True)
+        decoder.load_state_dict(
+            {name.removeprefix("decoder."): value for name, value in weights.items()}, strict=True, assign=True
+        )
     except (KeyError, ValueError, RuntimeError) as cause:
         raise VoiceError(tr(
             "The voice '{id}' was made by another version of the engine; make it again.",
             id=card.id,
         )) from cause
-    if not all(torch.isfinite(value).all() for value in [frames, *vectors.values(), *decoder.state_dict().values()]):
+    if not all(map(are_finite, [frames, *vectors.values(), *decoder.state_dict().values()])):
         raise VoiceError(damaged_weights(card.id))
     decoder.eval().requires_grad_(False)
     return Voice(card, decoder=decoder, retrieval_frames=frames, folder=folder, **vectors)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePath
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from engine.audio.stems import Placing, write_stem
 from engine.files import on_track, replacing
 from engine.progress import Report, no_report
 from engine.provenance.statement import Statement
+from engine.songs.daw_project import StemTrack, daw_project
 from engine.texts import tr
 from studio.actions.account import named_file, unlike, voice_names
 from studio.actions.conversions.views import TakeView, takes_of
@@ -35,6 +36,7 @@ from studio.store.tasks import Task
 
 Part = TypeVar("Part", Note, Phrase)
 _SAME_S = 0.001  # recordings that end so much later hold nothing new
+Suffix = Literal["zip", "dawproject"]  # of the same file, which has the parts of both
 _PLACE = "_projects"  # beside the packages of voices
 
 
@@ -56,20 +58,27 @@ class _Sound:
 
 @costs(Cost.APART)
 def project_zip(
-    studio: Studio, account: Account, project_id: str, base_url: str, now_s: float, *, dry: bool = False
+    studio: Studio,
+    account: Account,
+    project_id: str,
+    base_url: str,
+    now_s: float,
+    *,
+    dry: bool = False,
+    suffix: Suffix = "zip",
 ) -> dict[str, str]:
     """Export a project, or return its zip as made before, which "Clear cache" deletes: its `url` and
-    `name`. dry: takes without their effects. Raises as `export_project`."""
+    `name`. dry: takes without their effects; suffix: of the file. Raises as `export_project`."""
     project = find_project(studio.database, account.id, project_id)
     said = json.dumps([project.shown_name, asdict(project.timeline), dry, [one.id for one in _done(project)]])
-    place = f"{account_prefix(account)}{PACKAGES}/{_PLACE}/{project.id}"
-    key = f"{place}/{hashlib.sha256(said.encode()).hexdigest()[:16]}.zip"
+    place = f"{account_prefix(account)}{PACKAGES}/{_PLACE}/{project.id}/{suffix}"
+    key = f"{place}/{hashlib.sha256(said.encode()).hexdigest()[:16]}.{suffix}"
     if studio.storage.head(key) is None:
         with scratch_folder(studio) as folder:
             made = export_project(studio, account, project.id, folder / "project.zip", dry=dry)
             studio.storage.delete_below(place)
             studio.storage.put_file(made, key)
-    return {"url": studio.link(key, base_url, now_s), "name": named_file(project.shown_name, "zip")}
+    return {"url": studio.link(key, base_url, now_s), "name": named_file(project.shown_name, suffix)}
 
 
 def export_project(
@@ -86,8 +95,9 @@ def export_project(
 
     It holds stems (.wav) of the recording and of all takes that begin and end together, the melody as MIDI with a
     marker for each phrase, the pitch curve and the phrases as tables (CSV), the phrases as labels, and project.json
-    with the settings of each take. Files are named by where the stems begin in the song, and takes by their voice, a
-    number that counts through all conversions with it, and their name. Stems have the time reference of the recording
+    with the settings of each take. It also holds project.xml, so a DAW opens it as a .dawproject: a track for each
+    stem, of which one take is heard. Files are named by where the stems begin in the song, and takes by their voice,
+    a number that counts through all conversions with it, and their name. Stems have the time reference of the recording
     in its session, if it has one and the timeline begins at 0. timeline: in place of the project's. Raises
     NotFound, also if nothing of it is left, AudioError, Invalid for a target that cannot be written, DiskFull.
     """
@@ -123,21 +133,29 @@ class _Export:
         self._timeline = replace(timeline, start_s=timeline.start_s + self._origin_s)
         self._begin_s = self._timeline.start_s if timeline.start_s else self._session_s() or self._timeline.start_s
         self._stem = f"{self._timeline.position(0.0)} {project.shown_name}"
+        self._phrases: list[Phrase] = []  # found on writing the cue sheet
 
     def write(self, target: Path, report: Report) -> None:
         """Write the zip. `report` shows progress and may raise Cancelled."""
-        stems = []
+        stems, tracks = [], []
+        heard = self._heard()
         sounds = [*((one, path) for one, path, _ in self._recordings), *((one, None) for one in self._takes)]
         taken: set[str] = set()
         with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:  # audio hardly compresses
             for number, (sound, path) in enumerate(sounds):
                 report(number / (len(sounds) + 1), tr("writing stems"))
                 name = unlike(named_file(f"{self._stem} - {sound.label}", "wav"), taken)
-                archive.write(self._written(sound, path), f"stems/{name}")
+                archive.write(stem := self._written(sound, path), f"stems/{name}")
                 stems.append(_told(sound, name))
+                with open_audio(stem) as opened:
+                    tracks.append(
+                        StemTrack(sound.label, f"stems/{name}", opened.rate, opened.channels, sound is heard)
+                    )
             report(len(sounds) / (len(sounds) + 1), tr("writing the cue sheet"))
             for kind, suffix, content in self._cues():
                 archive.writestr(named_file(f"{self._stem} - {kind}", suffix), content)
+            for name, written in self._daw_project(tracks).items():
+                archive.writestr(name, written)
             facts = {"name": self._project.shown_name, "timeline": asdict(self._timeline), "seconds": self._seconds}
             archive.writestr("project.json", json.dumps(facts | {"stems": stems}, indent=2, ensure_ascii=False))
 
@@ -146,6 +164,16 @@ class _Export:
         placing = Placing(sound.start_s - self._origin_s, self._seconds, self._begin_s)
         write_stem(source, stem, placing, sound.statement, self._studio.installation)
         return stem
+
+    def _heard(self) -> _Sound:
+        """Return the take that plays in a DAW: the last one with a star, or the last one."""
+        starred = [one for one in self._takes if one.take and one.take.label.starred]
+        return (starred or self._takes)[-1]
+
+    def _daw_project(self, tracks: list[StemTrack]) -> dict[str, bytes]:
+        markers = [(one.start_s, _marker(number)) for number, one in enumerate(self._phrases, 1)]
+        timeline = replace(self._timeline, start_s=self._begin_s)
+        return daw_project(self._project.shown_name, tracks, self._seconds, timeline, markers)
 
     def _session_s(self) -> float | None:
         """Return the second of the session at which the stems begin, if a recording says where it lies in one."""
@@ -169,7 +197,8 @@ class _Export:
             tables.append(pitch_table(hertz, pitch.voicing, loudness_db, start_s=later_s))
             notes += [_later(one, later_s) for one in find_notes(pitch, loudness_db)]
             phrases += [_later(one, later_s) for one in find_phrases(pitch, loudness_db)]
-        markers = [(one.start_s, tr("phrase {number}", number=number)) for number, one in enumerate(phrases, 1)]
+        self._phrases = phrases
+        markers = [(one.start_s, _marker(number)) for number, one in enumerate(phrases, 1)]
         tempo = {"tempo_bpm": self._timeline.tempo_bpm} if self._timeline.tempo_bpm else {}
         yield "melody", "mid", notes_as_midi(notes, markers=markers, **tempo)
         yield "phrases", "csv", cue_sheet(phrases, notes, self._timeline)
@@ -213,6 +242,10 @@ def _takes(task: Task, voice: str, counted: Counter[str], dry: bool) -> Iterator
         number = str(counted[label]) if made == "take" or counted[label] > 1 else ""
         label = " ".join(filter(None, [label, number, take.label.name]))
         yield _Sound(label, take.dry_key if dry else take.key, _start_s(task), task, take)
+
+
+def _marker(number: int) -> str:
+    return tr("phrase {number}", number=number)
 
 
 def _told(sound: _Sound, name: str) -> dict[str, object]:

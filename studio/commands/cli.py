@@ -40,6 +40,7 @@ from studio.commands.presets import presets
 from studio.commands.program import installed_name
 from studio.commands.projects import projects
 from studio.commands.quiet import QuietOption, add_quiet
+from studio.commands.reaper import reaper
 from studio.commands.rvc import rvc
 from studio.commands.separation import separation
 from studio.commands.serve import serve
@@ -225,6 +226,7 @@ app.command()(doctor)
 app.command()(mcp)
 app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(lab)
 app.command()(notebooks)
+app.command()(reaper)
 app.command()(demo)
 
 

@@ -44,9 +44,9 @@ EXAMPLES = {
     ),
     "projects": ("projects", "projects export vocal.wav --tempo 96", "projects delete vocal.wav"),
     "projects export": (
-        "projects export vocal.wav",
         "projects export vocal.wav --tempo 96 --beats 3",
         "projects export vocal.wav --dry -o session/",
+        "projects export vocal.wav -o song.dawproject",
     ),
     "projects set": (
         'projects set vocal.wav --name "Ave Maria"',
@@ -54,6 +54,7 @@ EXAMPLES = {
         "projects set vocal.wav --at 12.5",
     ),
     "projects delete": ("projects delete vocal.wav", "projects delete vocal.wav --yes", "projects delete vocal.wav -q"),
+    "reaper": ("reaper", "reaper ~/.config/REAPER/Scripts", "reaper --quiet"),
     "presets": ("presets", "presets show Dark", "presets delete Dark"),
     "presets show": ("presets show melodic", "presets show Dark", "presets show Dark --quiet"),
     "presets delete": ("presets delete Dark", "presets delete Dark --yes", "presets delete Dark --quiet"),

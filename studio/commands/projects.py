@@ -77,8 +77,8 @@ def export(
     project: ProjectId,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="OUT", help=tr("A file or a folder. "
-                     "Default: named after the project, in this folder.")),
+        typer.Option("-o", "--output", metavar="OUT", help=tr("A file or a folder; DAWs open a file "
+                     "that ends with .dawproject. Default: named after the project, in this folder.")),
     ] = None,
     overwrite: Overwrite = False,
     dry: Annotated[bool, typer.Option("--dry", help=tr("Takes without their effects."))] = False,

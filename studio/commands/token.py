@@ -39,7 +39,7 @@ def create(
     from studio.store.accounts import create_token
 
     expires_s = None if expires_days is None else expires_days * _DAY_S
-    with _database() as database:
+    with token_database() as database:
         made, secret = create_token(database, _account(database, account, make=True), name, expires_s)
     if made.expires_at is None:
         say(tr(
@@ -65,7 +65,7 @@ def list_all(
     """List all tokens, valid or not; their secrets are not stored."""
     from studio.store.accounts import list_tokens
 
-    with _database() as database:
+    with token_database() as database:
         found = list_tokens(database, None if account is None else _account(database, account))
     rows = [_described(one) for one in found]
     if as_json:
@@ -85,7 +85,7 @@ def revoke(
     """Revoke a token immediately and permanently."""
     from studio.store.accounts import revoke_token
 
-    with _database() as database:
+    with token_database() as database:
         gone = revoke_token(database, which, None if account is None else _account(database, account))
     say(tr(
         "Token '{name}' ({id}) of account '{account}' is revoked.",
@@ -94,7 +94,7 @@ def revoke(
 
 
 @contextmanager
-def _database() -> Iterator["Database"]:
+def token_database() -> Iterator["Database"]:
     from studio.settings.environment import load_service_settings, load_settings
     from studio.store.database import database_url, open_database
     from studio.store.migration import upgrade

@@ -250,7 +250,7 @@ def _scores(
 
     def traced(path: Path, number: int) -> "Performance":
         report, files = within(job.heartbeat.report, _CONVERTING_SHARE, _SCORED_SHARE), len(targets) + 1
-        return trace_file(path, within(report, number / files, (number + 1) / files))
+        return trace_file(path, within(report, number / files, (number + 1) / files), job.context.threads)
 
     recording = traced(source, 0)
     original = recording if semitones is None else moved(recording, semitones)

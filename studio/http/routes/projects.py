@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse, Response
 
 from engine.analysis.timeline import Timeline
 from studio.actions.history import search
-from studio.actions.project_exports import project_zip
+from studio.actions.project_exports import Suffix, project_zip
 from studio.actions.projects import PAGE, change_project, delete_project, project_view, projects_view
 from studio.actions.tasks import written_time
 from studio.http.bodies import JSON, MULTIPART, URLENCODED
@@ -99,10 +99,13 @@ async def export(
     call: Calling,
     project_id: str,
     dry: Annotated[bool, Query(description="Takes without their effects."), FLAG] = False,
+    format: Annotated[
+        Suffix, Query(description="A .dawproject is opened by Bitwig Studio, Cubase, Studio One and others.")
+    ] = "zip",
 ) -> JSONResponse:
     """Return a link to the project as a zip for a DAW: stems that begin together, MIDI, tables of pitch and phrases."""
     project_id = known_project_id(project_id)
-    made = await call.do(project_zip, project_id, call.base_url, call.now_s, dry=dry)
+    made = await call.do(project_zip, project_id, call.base_url, call.now_s, dry=dry, suffix=format)
     return JSONResponse(made)
 
 

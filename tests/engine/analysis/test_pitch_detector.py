@@ -13,10 +13,11 @@ from engine import read_audio
 from engine.analysis import pitch_detector as module
 from engine.analysis.detector_grid import DETECTOR_HOP, DETECTOR_RATE
 from engine.analysis.passages import level_passages
-from engine.analysis.pitch_detector import detect
+from engine.analysis.pitch_detector import detect, detect_stream
 from engine.audio.resampling import resample
 from engine.errors import EngineError
 from engine.files import as_path
+from engine.workers import Workers
 from tests.engine.pretended_gpu import pretended_gpu
 
 SAMPLES = as_path(importlib.util.find_spec("engine").submodule_search_locations[0]) / "samples"
@@ -57,6 +58,26 @@ def test_detect_takes_long_recordings_in_pieces_without_a_trace(sung, monkeypatc
     pieces = detect(sung)
     np.testing.assert_allclose(pieces.confidence, whole.confidence, atol=1e-4)
     np.testing.assert_allclose(pieces.hertz, whole.hertz, rtol=1e-4)
+
+
+@pytest.mark.parametrize("length", [700, 5_000, 160_000])  # shorter and longer than what decides on a frame
+def test_detect_stream_gives_what_detect_gives_for_the_whole(sung, length):
+    blocks = [sung[start : start + length] for start in range(0, len(sung), length)]
+    whole, found = detect(sung), []
+    for threads in (1, 3):
+        with Workers(threads) as workers:
+            parts = list(detect_stream(iter(blocks), workers))
+        found.append(np.concatenate([part.hertz for part in parts]).tobytes())
+        np.testing.assert_allclose(np.concatenate([part.hertz for part in parts]), whole.hertz, rtol=1e-4)
+        np.testing.assert_allclose(np.concatenate([part.confidence for part in parts]), whole.confidence, atol=1e-4)
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(("count", "frames"), [(0, 0), (1, 1), (DETECTOR_HOP - 1, 1), (2 * DETECTOR_HOP + 1, 2)])
+def test_detect_stream_gives_a_frame_for_each_hop_and_one_at_least(sung, count, frames):
+    with Workers(1) as workers:
+        parts = list(detect_stream([sung[20_000 : 20_000 + count]], workers))
+    assert sum(len(part.hertz) for part in parts) == frames
 
 
 def test_detect_is_sure_of_no_silence():

@@ -5,6 +5,7 @@ import io
 import json
 import zipfile
 from pathlib import PurePath
+from xml.etree.ElementTree import Element, fromstring
 
 import numpy as np
 import pytest
@@ -77,6 +78,34 @@ def test_export_project_of_a_part_starts_at_the_part(studio, song, tmp_path):
     delete_tasks(studio, studio.local, [one["id"] for one in whole])
     with zipfile.ZipFile(export_project(studio, studio.local, song, tmp_path)) as archive:
         assert "stems/00h00m01.000s My song - recording.wav" in archive.namelist()
+
+
+def test_export_project_can_be_opened_by_a_daw_which_plays_the_last_take_with_a_star(studio, song, tmp_path):
+    change_project(studio, studio.local, song, "Song", {"tempo_bpm": 120.0, "start_s": 8.0})
+    with zipfile.ZipFile(export_project(studio, studio.local, song, tmp_path / "Song.dawproject")) as archive:
+        project, names = fromstring(archive.read("project.xml")), set(archive.namelist())
+    assert {one.get("path") for one in project.iter("File")} == {one for one in names if one.startswith("stems/")}
+    assert {float(one.get("time")) for one in project.iter("Clip")} == {16.0}
+    assert {float(one.get("duration")) for one in project.iter("Clip")} == {6.0}
+    assert [one.get("name") for one in project.iter("Marker")] == ["phrase 1"]
+    assert heard(project) == ["Kathleen take 2"]
+    first = project_view(studio, studio.local, song, "", 0.0)["conversions"][-1]["id"]
+    label_take(studio, studio.local, first, 1, "", True)
+    with zipfile.ZipFile(export_project(studio, studio.local, song, tmp_path)) as archive:
+        assert heard(fromstring(archive.read("project.xml"))) == ["Kathleen take 1"]
+
+
+def heard(project: Element) -> list[str | None]:
+    """Return the tracks that are not muted."""
+    tracks = [one for one in project.iter("Track") if one.find("./Channel/Mute") is not None]
+    return [one.get("name") for one in tracks if one.find("./Channel/Mute").get("value") == "false"]
+
+
+def test_project_zip_gives_the_same_as_a_dawproject(studio, song):
+    made, other = (project_zip(studio, studio.local, song, "", 0.0, suffix=suffix) for suffix in ("zip", "dawproject"))
+    assert other["name"] == "My song.dawproject"
+    assert other["url"].partition("?")[0].endswith(".dawproject")
+    assert project_zip(studio, studio.local, song, "", 0.0) == made
 
 
 def test_project_zip_is_rebuilt_only_after_a_change(studio, song):

@@ -1,0 +1,118 @@
+"""Stems as a project for DAWs: the two XML files of a .dawproject, an open format of Bitwig Studio, Cubase, Studio One
+and others.
+
+    zip --> metadata.xml: title
+        +-> project.xml: tempo, a track for each stem with its clip, markers
+        +-> stems, wherever project.xml says
+
+The format: https://github.com/bitwig/dawproject (Project.xsd, version 1.0).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from engine.analysis.timeline import Timeline
+from engine.version import __version__
+
+_USUAL_BPM = 120.0  # of a song whose tempo is not known: positions are in beats
+_LOUDEST = 2.0  # of a fader, linear
+
+
+@dataclass(frozen=True)
+class StemTrack:
+    """A stem, its name and file within the zip. heard: whether it plays, as one of several takes does."""
+
+    name: str
+    file: str
+    rate: int
+    channels: int
+    heard: bool = True
+
+
+def daw_project(
+    name: str,
+    stems: Sequence[StemTrack],
+    duration_s: float,
+    timeline: Timeline,
+    markers: Sequence[tuple[float, str]] = (),
+) -> dict[str, bytes]:
+    """Return the XML files of a project by name, for a zip that holds the stems too.
+
+    Parameters
+    ----------
+    name : str
+        Of the project.
+    stems : sequence of StemTrack
+        All begin at `timeline.start_s` in the song.
+    duration_s : float
+        Of each stem.
+    timeline : Timeline
+        Tempo, beats in a bar, and where the stems begin.
+    markers : sequence of (float, str)
+        Seconds after the beginning of the stems, and names.
+
+    Returns
+    -------
+    dict of bytes
+        "project.xml" and "metadata.xml".
+    """
+    beats_per_s = (timeline.tempo_bpm or _USUAL_BPM) / 60.0
+    project = Element("Project", version="1.0")
+    SubElement(project, "Application", name="Timbre Studio", version=__version__)
+    _add_transport(SubElement(project, "Transport"), timeline)
+    structure = SubElement(project, "Structure")
+    arrangement = SubElement(project, "Arrangement", id="arrangement")
+    lanes = SubElement(arrangement, "Lanes", id="lanes", timeUnit="beats")
+    for number, stem in enumerate(stems, 1):
+        _add_track(structure, stem, number)
+        lane = SubElement(lanes, "Lanes", id=f"lane{number}", track=f"track{number}")
+        clips = SubElement(lane, "Clips", id=f"clips{number}")
+        begin, length = (f"{seconds * beats_per_s:.9g}" for seconds in (timeline.start_s, duration_s))
+        clip = SubElement(
+            clips, "Clip", name=stem.name, time=begin, duration=length, contentTimeUnit="seconds", playStart="0.0"
+        )
+        sound = {"channels": str(stem.channels), "sampleRate": str(stem.rate), "duration": f"{duration_s:.9g}"}
+        SubElement(SubElement(clip, "Audio", sound, id=f"audio{number}", timeUnit="seconds"), "File", path=stem.file)
+    _add_master(structure)
+    if markers:
+        marked = SubElement(arrangement, "Markers", id="markers", timeUnit="beats")
+        for seconds, label in markers:
+            SubElement(marked, "Marker", time=f"{(timeline.start_s + seconds) * beats_per_s:.9g}", name=label)
+    metadata = Element("MetaData")
+    SubElement(metadata, "Title").text = name
+    return {"project.xml": _written(project), "metadata.xml": _written(metadata)}
+
+
+def _add_transport(transport: Element, timeline: Timeline) -> None:
+    tempo = f"{timeline.tempo_bpm or _USUAL_BPM:.9g}"
+    SubElement(transport, "Tempo", id="tempo", name="Tempo", unit="bpm", min="20", max="666", value=tempo)
+    bar = {"numerator": str(timeline.beats_per_bar), "denominator": "4"}
+    SubElement(transport, "TimeSignature", bar, id="signature")
+
+
+def _add_track(structure: Element, stem: StemTrack, number: int) -> None:
+    track = SubElement(structure, "Track", id=f"track{number}", name=stem.name, contentType="audio", loaded="true")
+    channel = SubElement(
+        track, "Channel", id=f"channel{number}", role="regular", destination="master", solo="false",
+        audioChannels=str(stem.channels),
+    )  # fmt: skip
+    SubElement(channel, "Mute", id=f"mute{number}", name="Mute", value=str(not stem.heard).lower())
+    SubElement(channel, "Pan", _fader("0.5", "normalized", 1.0), id=f"pan{number}", name="Pan")
+    SubElement(channel, "Volume", _fader("1", "linear", _LOUDEST), id=f"volume{number}", name="Volume")
+
+
+def _add_master(structure: Element) -> None:
+    track = SubElement(structure, "Track", id="mastertrack", name="Master", contentType="audio", loaded="true")
+    channel = SubElement(track, "Channel", id="master", role="master", solo="false", audioChannels="2")
+    SubElement(channel, "Volume", _fader("1", "linear", _LOUDEST), id="mastervolume", name="Volume")
+
+
+def _fader(value: str, unit: str, most: float) -> dict[str, str]:
+    return {"min": "0", "max": f"{most:g}", "unit": unit, "value": value}
+
+
+def _written(root: Element) -> bytes:
+    indent(root)
+    written: bytes = tostring(root, "UTF-8", xml_declaration=True)
+    return written
