@@ -46,7 +46,7 @@ API = frozenset(
     {"convert", "check-task", "verify", "models", "tasks", "callbacks", "projects", "files", "health", "metrics", "v1"}
 )
 WITHOUT_API = frozenset({"files", "health"})  # the page needs these even if the HTTP interface is off
-DOCUMENTATION = frozenset({"docs", "docs.md", "llms.txt", "openapi.json", "docs-files"})
+DOCUMENTATION = frozenset({"docs", "docs.md", "llms.txt", "SKILL.md", "openapi.json", "docs-files"})
 ROOM_BESIDE_A_FILE = 64 << 10  # bytes of a body for its other fields and the boundaries
 DRAINED = 256 << 20  # bytes of a refused upload that are read and discarded, so that the client receives the answer
 DRAINED_WITHOUT_FILES = 1 << 20  # the same where no file belongs

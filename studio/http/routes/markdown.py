@@ -1,6 +1,8 @@
-"""The documentation as text: `/docs.md`, the reference as Markdown, and `/llms.txt`, where assistants look for it.
+"""The documentation as text: `/docs.md`, the reference as Markdown, `/llms.txt`, where assistants look for it, and
+`/SKILL.md`, which they keep to know when and how to use the studio.
 
-Both are made of the OpenAPI document, so that they say what it says. llms.txt: llmstxt.org.
+The first two are made of the OpenAPI document, so that they say what it says. llms.txt: llmstxt.org; SKILL.md:
+agentskills.io/specification.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,8 +13,45 @@ from starlette.responses import PlainTextResponse
 
 from studio.http.routes.call import Call, Calling
 
-TEXTS = ("/docs.md", "/llms.txt")
+TEXTS = ("/docs.md", "/llms.txt", "/SKILL.md")
 _MARKDOWN = "text/markdown"
+_SKILL = """---
+name: timbre-studio
+description: Converts singing or speech in an audio file to another voice, with the same melody, words and timing. Use
+  it when somebody wants a vocal sung or spoken by another voice, harmonies or doubles of a vocal, a voice of their own
+  made from recordings, or the pitch of a vocal measured.
+compatibility: Timbre Studio on this machine (timbre-studio) or a running one at {address}
+---
+
+# Convert voices with Timbre Studio
+
+Work on copies: commands write beside the recordings and replace nothing unless `--overwrite` is given. Ask for
+permission before you make a voice from a person's recordings.
+
+On this machine:
+
+```sh
+timbre-studio voices                                    # the voices with their ranges
+timbre-studio convert vocal.wav --voice koguchi         # prints the path of the result
+timbre-studio convert vocal.wav --voice koguchi --takes 3 --scores
+timbre-studio analyse vocal.wav                         # pitch, range, level, style
+timbre-studio create recordings/ --name Mia             # a voice; then: timbre-studio train mia --epochs 100
+```
+
+By HTTP, with the token in `TIMBRE_STUDIO_TOKEN`:
+
+```sh
+curl -H "Authorization: Bearer $TIMBRE_STUDIO_TOKEN" {address}/models
+curl -H "Authorization: Bearer $TIMBRE_STUDIO_TOKEN" -F audio=@vocal.wav -F model=koguchi {address}/convert
+curl -H "Authorization: Bearer $TIMBRE_STUDIO_TOKEN" {address}/check-task/TASK_ID
+```
+
+Ask for the task once a second until its status is no longer in_progress; output_audio_urls has the results. An error
+is one sentence with a remedy: show it as it is. If the result sounds wrong, look first at the recording: it must be one
+dry voice without music.
+
+All calls: {address}/docs.md
+"""
 _CELL = {"|": "\\|", "\n": " "}  # what would end a cell of a table
 
 router = APIRouter(include_in_schema=False)
@@ -84,6 +123,12 @@ async def reference(call: Calling) -> PlainTextResponse:
 async def overview(call: Calling) -> PlainTextResponse:
     """Serve what this is, and where its documentation is."""
     return PlainTextResponse(overview_of(_openapi(call), call.own_address), media_type=_MARKDOWN)
+
+
+@router.get("/SKILL.md")
+async def skill(call: Calling) -> PlainTextResponse:
+    """Serve what an assistant keeps to know when and how to use this studio."""
+    return PlainTextResponse(_SKILL.format(address=call.own_address), media_type=_MARKDOWN)
 
 
 def markdown_of(openapi: Mapping[str, object]) -> str:

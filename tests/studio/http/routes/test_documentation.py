@@ -9,8 +9,10 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
 from schemathesis.specs.openapi import checks
+from typer.main import get_command
 
 from engine.conversion.settings import ConversionSettings
+from studio.commands.cli import app
 from studio.http.routes.song_fields import SONG_FIELDS
 from studio.store.catalogue import add_model
 
@@ -132,6 +134,22 @@ def test_llms_txt_names_every_call_and_links_to_the_documentation(http):
     assert len(links) == 3
     for link in links:
         assert http.stranger().get(link).status_code == 200
+
+
+def test_skill_has_a_head_that_assistants_read_and_commands_that_are_there(http):
+    text = http.stranger().get("/SKILL.md").text
+    _, head, body = text.split("---\n", 2)
+    assert head.startswith("name: timbre-studio\ndescription: ")
+    assert len(" ".join(head.split())) < 1024
+    called = re.findall(r"^timbre-studio (.+?)(?:  +#.*)?$", body, re.MULTILINE)
+    assert len(called) == 5
+    for command in called:
+        root = get_command(app)
+        with root.make_context("timbre-studio", command.split()) as context:
+            name, below, rest = root.resolve_command(context, context._protected_args + context.args)
+            below.make_context(name, list(rest), parent=context)
+    for path in re.findall(r"http\S+?(/[a-z-]+)", body):
+        assert any(known.startswith(path) for _, known in CALLS) or path == "/docs"
 
 
 def test_docs_page_loads_nothing_from_other_hosts(http):
