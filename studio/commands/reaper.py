@@ -15,7 +15,7 @@ from studio.commands.wording import say
 
 SCRIPT = Path(__file__).parents[1] / "reaper" / "timbre_studio.lua"
 _SETTINGS = "timbre_studio_settings.lua"
-_TOKEN_NAME = "REAPER"
+_CLIENT = "REAPER"  # the name of its token
 
 
 @in_one_sentence
@@ -62,7 +62,7 @@ def _write_settings(path: Path) -> None:
     from studio.store.accounts import create_token, local_account
 
     with token_database() as database:
-        _, secret = create_token(database, local_account(database), _TOKEN_NAME)
+        _, secret = create_token(database, local_account(database), _CLIENT)
     address = f"http://127.0.0.1:{load_service_settings().port}"
     path.touch(0o600)
     path.write_text(f'return {{ address = "{address}", token = "{secret}" }}\n', encoding="utf-8")

@@ -17,7 +17,7 @@ from studio.page.history.rows import STATES, TITLES, outline_of, row_of, with_do
 from studio.page.parts.element import element, shown
 from studio.page.parts.element_data import AskedDownload, AskedOfTask
 from studio.page.parts.notice import inform, notice, silent
-from studio.page.parts.page import InTurn, Page, Updates, Visit, Wish
+from studio.page.parts.page import InTurn, Page, Updates, Visit
 from studio.page.parts.values import Values
 from studio.page.parts.watched_task import WatchedTask
 
@@ -35,8 +35,7 @@ _NO_PROJECT = tr("No projects yet. What you convert from a recording is a projec
 
 Made = dict[str, dict[str, str]]
 Cursors = list[str | None]  # of the pages leading to the one shown
-_EMPTY_FILTERS = (_WORK, "", _ALL, _ALL, _ALL, "", "")  # what is shown, words, voice, kind, state, since, until
-_AT = len(_EMPTY_FILTERS)  # of what follows them in the inputs: cursors, opened, made
+_AT = 7  # of what follows the filters in the inputs: cursors, opened, made
 
 
 class HistoryTab:
@@ -81,7 +80,7 @@ class HistoryTab:
         self._active = WatchedTask(_POLL_S)
 
     def _wire(self, tab: gr.Tab) -> None:
-        page, wish = self._page, self._page.wishes["history"]
+        page = self._page
         asked = [*self._filters, self._cursors, self._opened, self._made]
         seen = [self._tasks, self._active.timer, self._newer, self._older]
         elsewhere = [page.tabs, *(page.wishes[name] for name in ("convert", "train", "voices"))]
@@ -95,7 +94,6 @@ class HistoryTab:
                 page.on(event, self._apply_filters, self._filters, narrowed, notice=self._notice, **_IN_TURN)
         page.on(self._older.click, self._show_older, asked, [*seen, self._cursors], **_IN_TURN)
         page.on(self._newer.click, self._show_newer, asked, [*seen, self._cursors], **_IN_TURN)
-        page.on(wish.change, self._open_wished, [wish], [*seen, *asked])
         acted = [*seen, *elsewhere, self._opened, *self._form.outputs]
         page.on_data(self._tasks.asked, self._act, asked, acted, notice=self._notice)
         page.on_data(self._tasks.download, self._download, asked, [*seen, self._made], notice=self._notice)
@@ -156,13 +154,6 @@ class HistoryTab:
     def _show_newer(self, visit: Visit, *asked: Any) -> Updates:
         back = asked[_AT][:-1] or [None]
         return {self._cursors: back, **self._show(visit, *asked[:_AT], back, None, asked[-1])}
-
-    def _open_wished(self, visit: Visit, wish: Wish | None) -> Updates:
-        if not wish:
-            return None
-        task_id = wish.get("task")
-        view = dict(zip(self._filters, _EMPTY_FILTERS, strict=True)) | {self._cursors: [None], self._opened: task_id}
-        return view | self._show(visit, *_EMPTY_FILTERS, [None], task_id, {})
 
     def _download(self, visit: Visit, data: AskedDownload, *asked: Any) -> Updates:
         """Make a take in another format; the player fetches it as soon as its link is there."""
