@@ -62,6 +62,8 @@ _CONVERTED: Mapping[str, tuple[tuple[str, float, float], str, dict[str, object]]
     "consonants-1": (_SPOKEN, "kathleen", {"consonant_protection": 1.0}),
 }
 
+_BESIDE_THE_LEAD = ("third", "double")  # which are heard with it alone
+
 
 # ---- sounds
 
@@ -85,7 +87,8 @@ def sounds() -> Iterator[tuple[str, Audio]]:
     yield "singing", recording(*_SUNG)
     yield "speech", recording(*_SPOKEN)
     for name in _CONVERTED:
-        yield name, converted(name)
+        if name not in _BESIDE_THE_LEAD:
+            yield name, converted(name)
     yield "lead-and-third", mixed("sung", ("third", 0.5))
     yield "lead-and-doubles", mixed("sung", ("double", 0.5))
     noise = np.random.default_rng(0).standard_normal(recording(*_SUNG).samples.shape).astype(np.float32)
