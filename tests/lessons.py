@@ -115,7 +115,12 @@ def _denoised(audio: Audio) -> np.ndarray:
 
 def pictures() -> Mapping[str, Callable[[], Figure]]:
     """Return what draws the pictures, by their names."""
-    people = {"singer": "singing", "reader 1": "speech", "reader 2": "foreign/speech-low", "reader 3": "foreign/speech-high"}
+    people = {
+        "singer": "singing",
+        "reader 1": "speech",
+        "reader 2": "foreign/speech-low",
+        "reader 3": "foreign/speech-high",
+    }
     voice, speech = load_voice(VOICE), recording(*_SPOKEN)
     return {
         "recording": lambda: plot_recording(look_at(recording(*_SUNG), "singing"), scale="note"),
@@ -199,7 +204,9 @@ def write_pictures(folder: Path) -> None:
         drawn = io.BytesIO()
         draw().savefig(drawn, dpi=_DPI)
         with Image.open(drawn) as image:
-            image.convert("RGB").quantize(_COLOURS, Image.Quantize.MEDIANCUT).save(folder / f"{name}.png", optimize=True)
+            image.convert("RGB").quantize(_COLOURS, Image.Quantize.MEDIANCUT).save(
+                folder / f"{name}.png", optimize=True
+            )
 
 
 def main() -> None:

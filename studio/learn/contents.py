@@ -1,4 +1,4 @@
-"""The table of contents: which lesson stands where, by the name of its Markdown file, and its title in every language."""
+"""The table of contents: where each lesson stands, by the name of its Markdown file, and its title."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -60,7 +60,9 @@ def _page(name: str, after: str, speaker: Translator, home: str) -> str:
         home=f'<a href="{home}">{escape(speaker.say(tr("Open the studio")))}</a>' if home else "",
         contents=_contents(name, speaker),
         body=body,
-        next=f'<a lang="{speaker.language.code}" href="{after}.html">{escape(speaker.say(follows))}</a>' if after else "",
+        next=f'<a lang="{speaker.language.code}" href="{after}.html">{escape(speaker.say(follows))}</a>'
+        if after
+        else "",
     )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import soundfile
 from PIL import Image
+from playwright.sync_api import expect
 from typer.testing import CliRunner
 
 from studio.commands.cli import app
@@ -36,6 +37,7 @@ ELSEWHERE = {
     "pactl": "a sound server",
 }
 _BLOCKS = re.compile(r"^```(sh|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+WORK_MS = 120_000
 _LINES, _BANDS = 64, 24  # of a picture and a sound, when they are compared
 
 
@@ -213,7 +215,30 @@ def test_site_is_readable_on_a_phone_without_a_network(folder, browser, scheme):
         assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth"), name
         assert page.evaluate("document.querySelectorAll('h1').length") == 1
         back, ink = (page.evaluate(f"getComputedStyle(document.body).{one}") for one in ("backgroundColor", "color"))
-        assert (back, ink) == (("rgb(255, 255, 255)", "rgb(30, 41, 59)") if scheme == "light" else ("rgb(15, 23, 42)", "rgb(241, 245, 249)"))  # noqa: E501
+        assert (back, ink) == (
+            ("rgb(255, 255, 255)", "rgb(30, 41, 59)")
+            if scheme == "light"
+            else ("rgb(15, 23, 42)", "rgb(241, 245, 249)")
+        )
     assert asked
     assert all(url.startswith("file:") for url in asked)
     context.close()
+
+
+def test_question_mark_of_the_page_leads_to_the_lessons_and_back(visitor):
+    visitor.get_by_role("button", name="Help", exact=True).click()
+    with visitor.expect_popup() as opened:
+        visitor.get_by_role("link", name="Lessons", exact=True).click()
+    lesson = opened.value
+    lesson.get_by_role("link", name="Fix a bad result", exact=True).first.click()
+    expect(lesson.get_by_role("heading", name="Wrong octave", exact=True)).to_be_visible()
+    length = lesson.evaluate(
+        "async () => { const one = document.querySelector('audio'); one.preload = 'metadata'; one.load();"
+        " await new Promise((done) => one.onloadedmetadata = done); return one.duration; }"
+    )
+    assert length > 4  # the sound arrives, past the policy of the site
+    assert (
+        lesson.evaluate("getComputedStyle(document.querySelector('nav a')).textDecorationLine") == "none"
+    )  # its style
+    lesson.get_by_role("link", name="Open the studio", exact=True).click()
+    expect(lesson.get_by_role("tab", name="Convert", exact=True)).to_be_visible(timeout=WORK_MS)

@@ -70,8 +70,8 @@ def plot_similar_moments(first: Features, second: Features, start_s: float = 0.0
         shown = similarity(first, second, kind)[rows, rows]
         edges_s = (rows.start / FRAME_RATE, rows.stop / FRAME_RATE)
         image = axes.imshow(
-            shown, "magma", vmin=max(0.0, float(np.median(shown))), vmax=1.0, origin="lower", extent=(*edges_s, *edges_s),
-            interpolation="nearest",
+            shown, "magma", vmin=max(0.0, float(np.median(shown))), vmax=1.0, origin="lower",
+            extent=(*edges_s, *edges_s), interpolation="nearest",
         )  # fmt: skip
         axes.set_xlabel("time in the second recording (s)", color=INK)
         dress(axes)

@@ -23,7 +23,12 @@ def test_learn_leads_to_the_first_page_under_any_path(client):
 
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [("fix.html", "text/html"), ("learn.css", "text/css"), ("pictures/range.png", "image/png"), ("sounds/sung.mp3", "audio/mpeg")],
+    [
+        ("fix.html", "text/html"),
+        ("learn.css", "text/css"),
+        ("pictures/range.png", "image/png"),
+        ("sounds/sung.mp3", "audio/mpeg"),
+    ],
 )
 def test_learn_serves_pages_and_what_they_show(client, name, kind):
     answer = client.get(f"/learn/{name}")
@@ -36,7 +41,9 @@ def test_learn_lets_a_sound_be_played_from_its_middle(client):
     assert (part.status_code, len(part.content)) == (206, 1000)
 
 
-@pytest.mark.parametrize("name", ["nothing.html", "../server.py", "contents.py", "%2e%2e/%2e%2e/README.md", "first-conversion.md"])
+@pytest.mark.parametrize(
+    "name", ["nothing.html", "../server.py", "contents.py", "%2e%2e/%2e%2e/README.md", "first-conversion.md"]
+)
 def test_learn_serves_nothing_else(client, name):
     assert client.get(f"/learn/{name}").status_code == 404
 

@@ -79,7 +79,9 @@ def test_pages_lead_only_to_what_is_there_and_ask_nothing_of_others():
 
 
 def test_labels_of_the_page_are_named_as_the_page_has_them():
-    texts = {text if isinstance(text, str) else text[0] for text in all_texts()} | {"A/B"}  # two letters in every language
+    texts = {text if isinstance(text, str) else text[0] for text in all_texts()} | {
+        "A/B"
+    }  # two letters in every language
     named = {label for path in FOLDER.glob("*.md") for label in emphasised(path.read_text(encoding="utf-8"))}
     assert len(named) > 60
     assert sorted(label for label in named if not is_shown(label, texts)) == []
@@ -97,7 +99,12 @@ def test_figures_stand_in_the_measurements_too():
     rows = re.findall(r"^\|(?!-).*\|$", (FOLDER / "hardware.md").read_text(encoding="utf-8"), re.MULTILINE)
     figures = {figure for row in rows for figure in re.findall(r"\d+[.,]\d+|\d{3,}", row)}
     assert len(figures) > 15
-    assert sorted(figure for figure in figures if not re.search(rf"(?<![\d.,]){re.escape(figure)}(?![\d]|[.,]\d)", sources)) == []
+    assert (
+        sorted(
+            figure for figure in figures if not re.search(rf"(?<![\d.,]){re.escape(figure)}(?![\d]|[.,]\d)", sources)
+        )
+        == []
+    )
 
 
 @pytest.mark.parametrize("code", LANGUAGES)
