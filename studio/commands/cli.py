@@ -29,6 +29,7 @@ from studio.commands.datasets import create, report
 from studio.commands.defaults import own_defaults
 from studio.commands.demo import demo
 from studio.commands.failures import in_one_sentence
+from studio.commands.lessons import lessons
 from studio.commands.live import live
 from studio.commands.mcp import mcp
 from studio.commands.mix import mix
@@ -227,6 +228,8 @@ app.command()(mcp)
 app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(lab)
 app.command()(notebooks)
 app.command()(reaper)
+
+app.command()(lessons)
 app.command()(demo)
 
 
