@@ -6,6 +6,7 @@ import pytest
 
 from studio.actions.submission import Work, new_task, submit_work
 from studio.errors import Invalid, TooMany, WrongState
+from studio.store.accounts import create_account
 from studio.store.idempotency import Idempotency
 from studio.store.kinds import ANALYSIS, BLEND, CHECKUP, CONVERSION, ESTIMATE, KINDS, REPORT, TEACHING, TRAINING
 from studio.store.records.analysis import Analysis
@@ -30,7 +31,8 @@ def kind(request) -> str:
 @pytest.fixture
 def start(studio, recording, kind):
     """Starts work of the kind with a recording of its own; returns the id of its task."""
-    studio = replace(studio, service=replace(studio.service, conversions_per_account=3))
+    service = replace(studio.service, conversions_per_account=3, waiting_at_most=5)
+    studio = replace(studio, service=service)
 
     def start(idempotency=None, account=None, **more):
         task = new_task(account or studio.local)
@@ -64,6 +66,16 @@ def test_submit_work_refuses_one_more_than_an_account_may_have_and_leaves_nothin
         started.append(start(account=other))
     assert stored(studio) == sorted(started)
     assert counts(studio.database) == {(kind, "queued"): len(started)}
+
+
+@pytest.mark.parametrize("kind", [CONVERSION, TRAINING])
+def test_submit_work_refuses_more_than_all_accounts_together_may_have(studio, other, start, kind):
+    third = create_account(studio.database, "third")
+    started = [start(account=one) for one in (studio.local, other, third, studio.local, other)]
+    with pytest.raises(TooMany, match=r"queue( of trainings)? is full") as refused:
+        start(account=third)
+    assert refused.value.code == "queue_full"
+    assert stored(studio) == sorted(started)
 
 
 def test_submit_work_leaves_nothing_of_what_a_check_refuses_and_keeps_the_key_free(studio, start):
