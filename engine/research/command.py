@@ -19,7 +19,7 @@ PARTS = {
         "conversion", "songs", "takes", "training", "devices", "card", "dryness", "hearing", "control", "opinions",
         "word-errors", "rvc", "credentials", "public-data",
     ),
-    "pretraining": ("base", "listener", "student", "student-refinement", "speakers", "voices"),
+    "pretraining": ("base", "voices"),
 }  # fmt: skip
 
 
