@@ -228,7 +228,6 @@ app.command()(mcp)
 app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(lab)
 app.command()(notebooks)
 app.command()(reaper)
-
 app.command()(lessons)
 app.command()(demo)
 

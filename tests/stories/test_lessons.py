@@ -35,6 +35,7 @@ ELSEWHERE = {
     "live --devices": "a sound card",
     "serve": "does not end",
     "pactl": "a sound server",
+    "reaper": "a folder of REAPER",
 }
 _BLOCKS = re.compile(r"^```(sh|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 WORK_MS = 120_000
