@@ -1,0 +1,176 @@
+"""A voice of this studio beside a model of RVC of the same singer, measured, and to be listened to blindly.
+
+    python -m engine.benchmark beside-rvc --model rita.pth --index rita.index --recordings FOLDER --sources one.wav two.wav
+
+Our voice is made from the singer's recordings as the studio makes it: report, training, best checkpoint. The last fifth of
+their sound, at most three minutes, is held out (held_out.py): it is what both are compared with. The model of RVC has most
+likely learned it, so likeness is in its favour. Both convert the sources as they do by default, at the same transposition:
+ours chooses it, RVC's own page leaves it to its user. RVC runs in our host (engine/rvc) with the settings of its page:
+search feature ratio 0.75, protect voiceless consonants 0.33.
+
+Columns are the sources as they are, the control (the held-out voice's own sound with their melody), RVC and ours, and what of
+ours is better or worse than RVC, with 95 % of a bootstrap over the sources. Rows are those of the part `opinions`, the
+words that Whisper base gets wrong in spoken sources, pitch within 50 cents, and the seconds of work for a second of sound
+on this machine. `listening/index.html` in the folder of --work is a blind test that opens in a browser without a network.
+
+Needs ContentVec (`timbre-studio rvc fetch`), and what word-errors and opinions need. Made again with the same --work, it
+resumes the training.
+"""
+
+import argparse
+import json
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from engine.audio.files import Audio, read_audio
+from engine.datasets.dataset import create_dataset, load_dataset
+from engine.errors import AudioError, EngineError
+from engine.evaluation.performance import compare_performances, trace
+from engine.research.benchmark.held_out import SingersRecordings, part_recordings
+from engine.research.benchmark.judges import Judges
+from engine.research.benchmark.listening import Compared, write_listening_page
+from engine.research.benchmark.machine import describe_machine
+from engine.research.benchmark.opinions import COLUMNS, HeardVoice, Judged, opinions, outputs_in, row
+from engine.research.benchmark.quality import keep
+from engine.research.benchmark.recordings import find_recordings
+from engine.research.benchmark.speed import Sample, timed_conversion
+from engine.research.benchmark.training import first_recordings
+from engine.research.benchmark.word_errors import WordErrors, rate, recognised, whisper
+from engine.research.command import every_few_seconds, log
+from engine.research.tables import table
+from engine.rvc.contentvec import load_contentvec
+from engine.training.plan import TrainingPlan
+from engine.training.train import train_dataset
+from engine.voices.imported import AnyVoice, ImportedVoice, import_rvc, load_any_voice
+from engine.voices.voice import Voice
+
+RVC, OURS = "RVC", "ours"
+_AS_RVC = {"retrieval": 0.75, "consonant_protection": 0.67}  # of what protects nothing at 1, RVC's page has 0.33
+_NO_INDEX = "none"
+_NOTE = "comparison.json"  # of a folder of --work: the recordings that ours learned
+_WARM_S = 3.0
+_RESAMPLED = 2_000
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the model, the singer, what is converted, and how long ours may learn."""
+    parser.add_argument("--model", type=Path, required=True, metavar="FILE", help="the model of RVC, .pth or .onnx")
+    parser.add_argument("--index", metavar="FILE", help=f"its .index; {_NO_INDEX}: it has none")
+    parser.add_argument("--speaker", type=int, default=0, metavar="N", help="of a model with several (default: 0)")
+    parser.add_argument("--recordings", type=Path, required=True, metavar="DIR", help="of the same singer, dry")
+    parser.add_argument("--sources", type=Path, nargs="+", required=True, metavar="FILE", help="files, or a folder")
+    parser.add_argument("--epochs", type=int, default=TrainingPlan.epochs, help="at most, of our training (default: 100)")
+    parser.add_argument("--seconds", type=float, metavar="S", help="of the singer that ours learns (default: all)")
+    parser.add_argument("--seed", type=int, default=0, help="of the order of the listening page (default: 0)")
+    parser.add_argument("--whisper", default="base", metavar="MODEL", help="a size, or a folder with one (default: base)")
+    parser.add_argument("--work", type=Path, default=Path("beside-rvc"), metavar="DIR", help="default: beside-rvc")
+
+
+def run(options: argparse.Namespace) -> Iterator[str]:
+    """Make our voice, convert with both, and yield the table and where the listening page is."""
+    sources = {path.name: path for path in _sources(options.sources)}
+    plan, recordings = TrainingPlan(epochs=options.epochs), find_recordings(options.recordings)
+    _refuse_another_comparison(options.work, recordings, options.seconds)
+    judges, recognise = Judges(), whisper(options.whisper)
+    with tempfile.TemporaryDirectory() as place:
+        rvc = _imported(options, Path(place))
+        singer = part_recordings(recordings, options.work / "recordings")
+        ours = _trained(singer, options.work / "voice", plan, options.seconds)
+        samples = _converted(sources, ours, rvc)
+    outputs = options.work / "outputs"
+    keep(samples, {}, outputs)
+    voice = HeardVoice(judges.of_voice(singer.held_out), singer.learned)
+    made = [one for one in outputs_in(outputs) if one.source in sources]
+    heard = {name: judges.hear(path) for name, path in sources.items()}
+    judged = opinions(judges, heard, made, dict.fromkeys((RVC, OURS), voice))
+    spoken = dict.fromkeys(sample.source for sample in samples if sample.style != "melodic")
+    words = recognised([sources[name] for name in spoken], outputs, recognise)
+    yield comparison_table(
+        samples, judged, {(of.source, of.voice): found for of, found in words}, _pitch(sources, samples)
+    )
+    yield from filter(None, [judges.missing, _machine()])
+    page = write_listening_page(options.work / "listening", _compared(sources, samples, singer), options.seed)
+    yield f"To be listened to blindly, in a browser: {page}"
+
+
+# ---- before anything that takes time
+
+
+def _sources(given: Sequence[Path]) -> list[Path]:
+    """Return the files of `--sources`. Raises AudioError for one that is missing, and for two of one name."""
+    paths = [path for one in given for path in (find_recordings(one) if one.is_dir() else [one])]
+    if missing := [path for path in paths if not path.is_file()]:
+        raise AudioError(f"There is no recording {missing[0]}: give files, or one folder, with --sources.")
+    names = [path.name for path in paths]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise AudioError(f"Two sources are called {twice[0]}: rename one of them.")
+    return paths
+
+
+def _comparison(recordings: Sequence[Path], seconds: float | None) -> str:
+    return json.dumps({"recordings": [[path.name, path.stat().st_size] for path in recordings], "seconds": seconds})
+
+
+def _refuse_another_comparison(work: Path, recordings: Sequence[Path], seconds: float | None) -> None:
+    """Raise EngineError for a folder that holds anything but an earlier run with the same recordings."""
+    note = work / _NOTE
+    if not work.exists() or (work.is_dir() and not any(work.iterdir())):
+        work.mkdir(parents=True, exist_ok=True)
+        note.write_text(_comparison(recordings, seconds), encoding="utf-8")
+    elif not note.is_file() or note.read_text(encoding="utf-8") != _comparison(recordings, seconds):
+        raise EngineError(f"{work} holds something else, which is kept: choose another folder with --work.")
+
+
+def _imported(options: argparse.Namespace, place: Path) -> AnyVoice:
+    """Import the model of RVC into a folder. Raises EngineError for what is none, or where something is missing."""
+    if options.index is None:
+        raise EngineError(
+            f"RVC converts with an index: give it with --index FILE, or say --index {_NO_INDEX} if the model has none."
+        )
+    index = None if options.index == _NO_INDEX else Path(options.index)
+    for name, path in {"--model": options.model, "--index": index}.items():
+        if path is not None and not path.is_file():
+            raise EngineError(f"There is no file {path}: give the one that belongs to the model with {name}.")
+    load_contentvec()
+    card = import_rvc(options.model, place, index, speaker=options.speaker)
+    return load_any_voice(place / card.id)
+
+
+# ---- our voice, and both conversions
+
+
+def _trained(singer: SingersRecordings, home: Path, plan: TrainingPlan, seconds: float | None) -> Voice:
+    """Make our voice as the studio does, or resume."""
+    learned = singer.learned if seconds is None else first_recordings(singer.learned, seconds)
+    dataset = load_dataset(home) if home.exists() else create_dataset(learned, home, {"name": "Ours"})
+    return train_dataset(dataset, plan, every_few_seconds())
+
+
+def _converted(sources: dict[str, Path], ours: Voice, rvc: AnyVoice) -> list[Sample]:
+    """Convert every source with ours, which chooses the transposition, and with RVC at the same one."""
+    samples: list[Sample] = []
+    for number, (name, path) in enumerate(sources.items()):
+        log(f"converting {name} with both")
+        audio = read_audio(path)
+        if not number:  # what is loaded at the first conversion is not counted
+            beginning = Audio(audio.samples[:, : round(_WARM_S * audio.rate)], audio.rate)
+            for voice in (ours, rvc):
+                timed_conversion(name, beginning, voice, {"transpose": 0})
+        own = timed_conversion(name, audio, ours, {})
+        other = timed_conversion(name, audio, rvc, {"transpose": own.transpose, **_AS_RVC})
+        samples += [replace(other, voice=RVC), replace(own, voice=OURS)]
+    return samples
+
+
+def _pitch(sources: dict[str, Path], samples: Sequence[Sample]) -> dict[tuple[str, str], float | None]:
+    sung = {name: trace(path) for name, path in sources.items()}
+    return {
+        (one.source, one.voice): compare_performances(
+            sung[one.source], trace(one.output), one.transpose
+        ).pitch_accuracy
+        for one in samples
+    }
