@@ -35,7 +35,7 @@ from engine.research.benchmark.control import controlled, share_of_the_leak, sha
 from engine.research.benchmark.judges import Embeddings, Heard, Judges
 from engine.research.benchmark.linkability import Linked, linkability_line
 from engine.research.benchmark.quality import COPY, TRANSPOSITIONS
-from engine.research.benchmark.recordings import find_recordings, others_of, target_recordings
+from engine.research.benchmark.recordings import find_recordings, others_of, target_recordings, turned
 from engine.research.tables import table
 from engine.voices.voice import Voice, load_voice
 
@@ -157,9 +157,7 @@ def _control(
 ) -> Heard | None:
     if not recordings or semitones is None:
         return None
-    start = number % len(recordings)  # other words for each source
-    turned = [*recordings[start:], *recordings[:start]]
-    return judges.hear(controlled(Audio(source.samples[None], EVALUATION_RATE), turned, semitones))
+    return judges.hear(controlled(Audio(source.samples[None], EVALUATION_RATE), turned(recordings, number), semitones))
 
 
 def _intelligible(source: np.ndarray, copy: np.ndarray) -> float:
@@ -227,15 +225,15 @@ def run(options: argparse.Namespace) -> Iterator[str]:
         groups = by_transposition([(one.output, one) for one in judged])
         rows += [row(f"{folder}: {name}", group) for name, group in groups.items()]
         verified += _verified(folder, judges, converted, voices)
-        links.append(_linked(folder, converted, sources))
+        links.append(_linked(converted, sources))
     errors = table(["equal error rate", "resemblyzer", "CAM++"], verified)
-    notes = [text for text in (judges.missing, *links) if text]
-    yield "\n\n".join([table(["", "n", *COLUMNS], rows), errors, *notes])
+    notes = [judges.missing, *(f"{folder}: {link}" for (folder, _), link in zip(folders, links, strict=True) if link)]
+    yield "\n\n".join([table(["", "n", *COLUMNS], rows), errors, *filter(None, notes)])
 
 
-def _linked(name: str, judged: Sequence[Judged], sources: Mapping[str, Heard]) -> str:
+def _linked(judged: Sequence[Judged], sources: Mapping[str, Heard]) -> str:
     own = {source: heard.embeddings for source, heard in sources.items()}
-    kinds: dict[str, list[Linked]] = {"unconverted": [], "control": [], name: []}
+    kinds: dict[str, list[Linked]] = {"unconverted": [], "controls": [], "conversions": []}
     for one in judged:
         heard = dict(zip(kinds, (own[one.output.source], one.heard_control, one.heard), strict=True))
         for kind, embeddings in heard.items():

@@ -114,12 +114,23 @@ def _row(name: str, group: Sequence[tuple[Output, WordErrors]]) -> list[str]:
 
 
 def whisper(model: str) -> Callable[[Path], str]:
-    """Load Whisper, which then returns the normalised text of a recording. Raises EngineError without its packages."""
+    """Load Whisper, which then returns the normalised text of a recording. Raises EngineError where anything of it is
+    missing."""
     try:
-        loaded = importlib.import_module("faster_whisper").WhisperModel(model, device="cpu", compute_type="float32")
+        importlib.import_module("jiwer")  # which counts, once all are read
+        package = importlib.import_module("faster_whisper")
         normalise = importlib.import_module("whisper_normalizer.english").EnglishTextNormalizer()
     except ImportError as cause:
-        raise EngineError(f"A package is missing ({cause}): pip install faster-whisper whisper-normalizer") from cause
+        raise EngineError(
+            f"A package is missing ({cause}): pip install faster-whisper whisper-normalizer jiwer"
+        ) from cause
+    try:
+        loaded = package.WhisperModel(model, device="cpu", compute_type="float32")
+    except (OSError, ValueError, RuntimeError) as cause:  # those of the hub, and of CTranslate2
+        raise EngineError(
+            f"The model {model} of Whisper cannot be loaded ({str(cause).splitlines()[0]}): go online once, or give a "
+            "folder that holds it in CTranslate2's format."
+        ) from cause
 
     def recognise(path: Path) -> str:
         segments, _ = loaded.transcribe(
