@@ -87,11 +87,13 @@ def run(options: argparse.Namespace) -> Iterator[str]:
     """Make our voice, convert with both, and yield the table and where the listening page is."""
     sources = {path.name: path for path in _sources(options.sources)}
     plan, recordings = TrainingPlan(epochs=options.epochs), find_recordings(options.recordings)
-    _refuse_another_comparison(options.work, recordings, options.seconds)
+    asked = json.dumps([options.seconds, *([path.name, path.stat().st_size] for path in recordings)])
+    _refuse_another_comparison(options.work, asked)
     judges, recognise = Judges(), whisper(options.whisper)
     with tempfile.TemporaryDirectory() as place:
         rvc = _imported(options, Path(place))
         singer = part_recordings(recordings, options.work / "recordings")
+        (options.work / _NOTE).write_text(asked, encoding="utf-8")
         ours = _trained(singer, options.work / "voice", plan, options.seconds)
         samples = _converted(sources, ours, rvc)
     outputs = options.work / "outputs"
@@ -123,17 +125,11 @@ def _sources(given: Sequence[Path]) -> list[Path]:
     return paths
 
 
-def _comparison(recordings: Sequence[Path], seconds: float | None) -> str:
-    return json.dumps({"recordings": [[path.name, path.stat().st_size] for path in recordings], "seconds": seconds})
-
-
-def _refuse_another_comparison(work: Path, recordings: Sequence[Path], seconds: float | None) -> None:
+def _refuse_another_comparison(work: Path, asked: str) -> None:
     """Raise EngineError for a folder that holds anything but an earlier run with the same recordings."""
     note = work / _NOTE
-    if not work.exists() or (work.is_dir() and not any(work.iterdir())):
-        work.mkdir(parents=True, exist_ok=True)
-        note.write_text(_comparison(recordings, seconds), encoding="utf-8")
-    elif not note.is_file() or note.read_text(encoding="utf-8") != _comparison(recordings, seconds):
+    held = note.read_text(encoding="utf-8") if note.is_file() else None
+    if held != asked and work.exists() and (not work.is_dir() or any(work.iterdir())):
         raise EngineError(f"{work} holds something else, which is kept: choose another folder with --work.")
 
 
@@ -144,9 +140,9 @@ def _imported(options: argparse.Namespace, place: Path) -> AnyVoice:
             f"RVC converts with an index: give it with --index FILE, or say --index {_NO_INDEX} if the model has none."
         )
     index = None if options.index == _NO_INDEX else Path(options.index)
-    for name, path in {"--model": options.model, "--index": index}.items():
+    for given, path in {"the model with --model": options.model, "the index of the model with --index": index}.items():
         if path is not None and not path.is_file():
-            raise EngineError(f"There is no file {path}: give the one that belongs to the model with {name}.")
+            raise EngineError(f"There is no file {path}: give {given}.")
     load_contentvec()
     card = import_rvc(options.model, place, index, speaker=options.speaker)
     return load_any_voice(place / card.id)
