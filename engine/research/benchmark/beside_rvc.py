@@ -27,6 +27,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.audio.files import Audio, read_audio
+from engine.conversion.settings import ConversionValues
 from engine.datasets.dataset import create_dataset, load_dataset
 from engine.errors import AudioError, EngineError
 from engine.evaluation.performance import compare_performances, trace
@@ -39,7 +40,7 @@ from engine.research.benchmark.quality import keep
 from engine.research.benchmark.recordings import find_recordings
 from engine.research.benchmark.speed import Sample, timed_conversion
 from engine.research.benchmark.training import first_recordings
-from engine.research.benchmark.word_errors import WordErrors, recognised, whisper
+from engine.research.benchmark.word_errors import WordErrors, recognised, short_outputs, whisper
 from engine.research.command import every_few_seconds, log
 from engine.research.tables import table
 from engine.rvc.contentvec import load_contentvec
@@ -49,7 +50,7 @@ from engine.voices.imported import AnyVoice, import_rvc, load_any_voice
 from engine.voices.voice import Voice
 
 RVC, OURS = "RVC", "ours"
-_AS_RVC = {"retrieval": 0.75, "consonant_protection": 0.67}  # of what protects nothing at 1, RVC's page has 0.33
+_AS_RVC: ConversionValues = {"retrieval": 0.75, "consonant_protection": 0.67}  # RVC's page: 0.33, where 1 protects nothing
 _NO_INDEX = "none"
 _NOTE = "comparison.json"  # of a folder of --work: the recordings that ours learned
 _WARM_S = 3.0
@@ -106,7 +107,7 @@ def run(options: argparse.Namespace) -> Iterator[str]:
     words = recognised([sources[name] for name in spoken], outputs, recognise)
     wrong = {(output.source, output.voice): found for output, found in words}
     yield comparison_table(samples, judged, wrong, _pitch(sources, samples))
-    yield from filter(None, [judges.missing, _machine()])
+    yield "\n".join(filter(None, [*short_outputs(words), judges.missing, _machine()]))
     page = write_listening_page(options.work / "listening", _compared(sources, samples, singer), options.seed)
     yield f"To be listened to blindly, in a browser: {page}"
 
@@ -169,7 +170,7 @@ def _converted(sources: dict[str, Path], ours: Voice, rvc: AnyVoice) -> list[Sam
             for voice in (ours, rvc):
                 timed_conversion(name, beginning, voice, {"transpose": 0})
         own = timed_conversion(name, audio, ours, {})
-        other = timed_conversion(name, audio, rvc, {"transpose": own.transpose, **_AS_RVC})
+        other = timed_conversion(name, audio, rvc, {**_AS_RVC, "transpose": own.transpose})
         samples += [replace(other, voice=RVC), replace(own, voice=OURS)]
     return samples
 

@@ -101,8 +101,13 @@ def tables(judged: Sequence[tuple[Output, WordErrors]]) -> str:
     groups |= by_transposition([(output, (output, errors)) for output, errors in judged])
     rows = [_row(name, group) for name, group in groups.items()]
     shown = table(["", "words wrong", "95 %", "of words", "outputs", "short"], rows)
+    return "\n".join([shown, *short_outputs(judged)])
+
+
+def short_outputs(judged: Sequence[tuple[Output, WordErrors]]) -> list[str]:
+    """Return a line for each output of which fewer than half of its source's words were read, below a heading."""
     short = [f"{of.path.name}: {errors.read} of {errors.words} words" for of, errors in judged if errors.is_short]
-    return "\n".join([shown, *(["", "Short:", *short] if short else [])])
+    return ["", "Short:", *short] if short else []
 
 
 def _row(name: str, group: Sequence[tuple[Output, WordErrors]]) -> list[str]:

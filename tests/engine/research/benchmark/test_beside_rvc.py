@@ -37,7 +37,7 @@ def asked(tmp_path, monkeypatch, sing):
     contentvec._loaded.cache_clear()
     monkeypatch.setattr(judges, "_campplus", lambda: lambda features: features.std(1))
     monkeypatch.setattr(judges, "_distillmos", lambda: (None, "DistillMOS is not here: pip install it"))
-    monkeypatch.setattr(beside_rvc, "whisper", lambda model: lambda path: "a" if "RVC" in path.name else "a b")
+    monkeypatch.setattr(beside_rvc, "whisper", lambda model: lambda path: "a" if "RVC" in path.name else "a b c")
     torch.save(checkpoint_of("v1"), tmp_path / "rita.pth")
     shutil.copyfile(REFERENCE.with_name("ivf.index"), tmp_path / "rita.index")
     for folder in ("rita", "sources"):
@@ -71,9 +71,10 @@ def test_beside_rvc_makes_our_voice_measures_both_and_writes_the_page(asked, tmp
     found = rows_of(printed)
     likeness = found["similarity to the singer, resemblyzer"]
     assert 0 < float(likeness["unconverted"]) < float(likeness["control"]) <= 1
-    assert found["words wrong"][RVC] == "0.500"  # of the speech alone
+    assert found["words wrong"][RVC] == "0.667"  # of the speech alone
+    assert "Short:\nspeech.flac--RVC.wav: 1 of 3 words" in printed
     assert found["words wrong"][OURS] == "0.000"
-    assert found["words wrong"]["ours less RVC (95 %)"].startswith("-0.500")
+    assert found["words wrong"]["ours less RVC (95 %)"].startswith("-0.667")
     assert found["DistillMOS less the source's"][OURS] == "-"
     assert "DistillMOS is not here: pip install it" in printed
     assert float(found["pitch within 50 cents"][OURS]) > 0.8
