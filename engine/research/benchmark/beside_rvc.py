@@ -50,7 +50,7 @@ from engine.voices.imported import AnyVoice, import_rvc, load_any_voice
 from engine.voices.voice import Voice
 
 RVC, OURS = "RVC", "ours"
-_AS_RVC: ConversionValues = {"retrieval": 0.75, "consonant_protection": 0.67}  # RVC's page: 0.33, where 1 protects nothing
+_AS_RVC: ConversionValues = {"retrieval": 0.75, "consonant_protection": 0.67}  # its page has 0.33: 1 is none
 _NO_INDEX = "none"
 _NOTE = "comparison.json"  # of a folder of --work: the recordings that ours learned
 _WARM_S = 3.0

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.audio.files import Audio, read_audio, write_audio
+from engine.audio.files import Audio, open_audio, read_audio, write_audio
 from engine.errors import AudioError
 
 HELD_OUT_SHARE, MOST_HELD_OUT_S = 0.2, 180.0
@@ -29,29 +29,35 @@ class SingersRecordings:
 
 def part_recordings(recordings: Sequence[Path], folder: Path) -> SingersRecordings:
     """Part recordings by the rule above; what is cut is written to `folder`. Raises AudioError for too little sound."""
-    sounds = [read_audio(path) for path in recordings]
-    total_s = sum(sound.duration_s for sound in sounds)
+    durations_s = [_duration_s(path) for path in recordings]
+    total_s = sum(durations_s)
     if total_s < LEAST_S:
         raise AudioError(
             f"There are only {total_s:.0f} s of sound in {recordings[0].parent}; at least {LEAST_S:.0f} s of the "
             "singer are needed, five to twenty minutes are good."
         )
-    border_s = total_s - min(HELD_OUT_SHARE * total_s, MOST_HELD_OUT_S)
+    left_s = total_s - min(HELD_OUT_SHARE * total_s, MOST_HELD_OUT_S)  # of what is learned
     learned: list[Path] = []
     held_out: list[Audio] = []
-    begins_s = 0.0
-    for path, sound in zip(recordings, sounds, strict=True):
-        before = min(max(round((border_s - begins_s) * sound.rate), 0), sound.sample_count)
-        begins_s += sound.duration_s
-        if before == sound.sample_count:
+    for path, duration_s in zip(recordings, durations_s, strict=True):
+        if left_s > duration_s - _SHORTEST_S:
             learned.append(path)
-            continue
-        if before >= _SHORTEST_S * sound.rate:
-            learned.append(folder / f"{path.stem}-learned.wav")
-            folder.mkdir(parents=True, exist_ok=True)
-            write_audio(learned[-1], Audio(sound.samples[:, :before], sound.rate))
-        held_out += _pieces(Audio(sound.samples[:, before:], sound.rate))
+        else:
+            sound = read_audio(path)
+            before = round(left_s * sound.rate) if left_s >= _SHORTEST_S else 0
+            if before:
+                learned.append(folder / f"{path.stem}-learned.wav")
+                folder.mkdir(parents=True, exist_ok=True)
+                write_audio(learned[-1], Audio(sound.samples[:, :before], sound.rate))
+            held_out += _pieces(Audio(sound.samples[:, before:], sound.rate))
+        left_s -= duration_s
     return SingersRecordings(tuple(learned), _written(held_out, folder / "held-out"))
+
+
+def _duration_s(path: Path) -> float:
+    with open_audio(path) as recording:
+        stated_s = recording.duration_s
+    return read_audio(path).duration_s if stated_s is None else stated_s
 
 
 def _pieces(sound: Audio) -> Iterator[Audio]:
