@@ -184,22 +184,24 @@ def by_transposition(said: Sequence[tuple[Output, Said]]) -> dict[str, list[Said
 
 
 def row(name: str, judged: Sequence[Judged], of: Callable[[Judged], Opinion | None] | None = None) -> list[str]:
-    """Return a line of the table: means, with shares where every output has a control.
+    """Return a line of the table: means, and shares of those that have a control.
 
     of: what of them the line is about, such as their controls; by default the outputs.
     """
-    said = [one.opinion if of is None else of(one) for one in judged]
-    means = known_means(Opinion, [one for one in said if one is not None])
-    controls = [one.control for one in judged if one.control is not None]
-    if judged and len(controls) == len(judged):
-        strangers = known_means(Opinion, [one.stranger for one in judged])
-        control = known_means(Opinion, controls)
+    of = of or (lambda one: one.opinion)
+    means = known_means(Opinion, [found for one in judged if (found := of(one)) is not None])
+    known = [one for one in judged if one.control is not None]
+    if known:
+        own, strangers, controls = (
+            known_means(Opinion, [found for one in known if (found := end(one)) is not None])
+            for end in (of, lambda one: one.stranger, lambda one: one.control)
+        )
         for share, name_of in _WAYS.items():
-            means[share] = share_of_the_way(*(float(one[name_of] or 0.0) for one in (means, strangers, control)))
+            means[share] = share_of_the_way(*(float(one[name_of] or 0.0) for one in (own, strangers, controls)))
         for share, name_of in _LEAKS.items():
-            means[share] = share_of_the_leak(*(float(one[name_of] or 0.0) for one in (means, control)))
+            means[share] = share_of_the_leak(*(float(one[name_of] or 0.0) for one in (own, controls)))
     texts = ["-" if means.get(column) is None else f"{means[column]:.3f}" for column in COLUMNS]
-    return [name, str(len(said)), *texts]
+    return [name, str(len(judged)), *texts]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -227,7 +229,10 @@ def run(options: argparse.Namespace) -> Iterator[str]:
         verified += _verified(folder, judges, converted, voices)
         links.append(_linked(converted, sources))
     errors = table(["equal error rate", "resemblyzer", "CAM++"], verified)
-    notes = [judges.missing, *(f"{folder}: {link}" for (folder, _), link in zip(folders, links, strict=True) if link)]
+    single = [name for name, voice in voices.items() if not voice.others]
+    without = f"No shares of {', '.join(single)}: no recordings but those compared with" if single else ""
+    linked = [f"{folder}: {link}" for (folder, _), link in zip(folders, links, strict=True) if link]
+    notes = [without, judges.missing, *linked]
     yield "\n\n".join([table(["", "n", *COLUMNS], rows), errors, *filter(None, notes)])
 
 

@@ -3,7 +3,6 @@
 The similarity of the controls to the source (control.py) is the floor: the share above it is the leak.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -137,16 +136,18 @@ def _conversions(
 
 
 def _means(rows: Sequence[QualityRow], output: str) -> dict[str, float | None]:
-    """Average the scores of an output; the shares where every conversion among the rows has a control."""
-    kinds = (output, "unconverted", "control")
-    means, stranger, control = (mean_scores(row.scores for row in rows if row.output == kind) for kind in kinds)
-    counts = Counter(row.output for row in rows)
+    """Average the scores of an output; the shares are of those that have a control."""
+    means = mean_scores(row.scores for row in rows if row.output == output)
+    known = {(row.source, row.voice) for row in rows if row.output == "control"}
+    own, stranger, control = (
+        mean_scores(row.scores for row in rows if row.output == kind and (row.source, row.voice) in known)
+        for kind in (output, "unconverted", "control")
+    )
     shares: dict[str, float | None] = {WAY: None, LEAK: None}
-    if counts["control"] == counts["conversion"]:
-        ends = [value for one in (means, stranger, control) if (value := one["speaker_similarity"]) is not None]
-        leaks = [value for one in (means, control) if (value := one["source_similarity"]) is not None]
-        shares[WAY] = share_of_the_way(*ends) if len(ends) == 3 else None
-        shares[LEAK] = share_of_the_leak(*leaks) if len(leaks) == 2 else None
+    ends = [value for one in (own, stranger, control) if (value := one["speaker_similarity"]) is not None]
+    leaks = [value for one in (own, control) if (value := one["source_similarity"]) is not None]
+    shares[WAY] = share_of_the_way(*ends) if len(ends) == 3 else None
+    shares[LEAK] = share_of_the_leak(*leaks) if len(leaks) == 2 else None
     return means | shares
 
 

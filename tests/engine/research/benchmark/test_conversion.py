@@ -73,7 +73,7 @@ def test_quality_means_averages_by_output_voice_and_source(rows):
     assert means["by_source"]["talk"]["leak_db"] is None
 
 
-def test_quality_means_has_shares_of_the_way_and_of_the_leak_where_each_conversion_has_a_control(rows):
+def test_quality_means_has_shares_of_the_way_and_of_the_leak_of_conversions_with_a_control(rows):
     def of(output, voice, similarity, source):
         return QualityRow(output, "song", voice, 0, replace(scores(similarity), source_similarity=source))
 
@@ -84,7 +84,7 @@ def test_quality_means_has_shares_of_the_way_and_of_the_leak_where_each_conversi
     assert means["by_output"]["conversion"] == means["by_source"]["song"] == found
     assert means["by_output"]["control"]["share_of_leak"] == 0.0
     both = quality_means([*rows, *known])
-    assert both["by_output"]["conversion"]["share_of_leak"] is None
+    assert both["by_output"]["conversion"]["share_of_leak"] == pytest.approx(0.25)
     assert both["by_voice"]["ann"]["share_of_way"] is None
     assert both["by_voice"]["eve"] == found
 

@@ -49,9 +49,11 @@ def test_row_of_strangers_and_of_controls_are_the_ends_of_both_shares():
     assert (control["way"], control["leak"]) == ("1.000", "0.000")
 
 
-def test_row_has_no_shares_where_an_output_has_no_control():
-    found = shown(row("", [judged(HALFWAY), judged(HALFWAY, control=None)]))
-    assert (found["n"], found["way"], found["leak"]) == ("2", "-", "-")
+def test_row_has_shares_of_the_outputs_with_a_control_alone():
+    found = shown(row("", [judged(HALFWAY), judged(ALIKE, control=None)]))
+    assert (found["n"], found["speaker_similarity"]) == ("2", "0.800")
+    assert (found["way"], found["leak"]) == ("0.500", "0.500")
+    assert shown(row("", [judged(HALFWAY, control=None)]))["leak"] == "-"
 
 
 class ListeningFor:
