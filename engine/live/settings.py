@@ -37,8 +37,8 @@ class LiveSettings:
     )
     texture: float = setting(
         1.0, 0.0, 1.0,
-        tr("How much of your own breath, growl and rasp is kept, from the highest frequencies down; 0 makes "
-        "all of the sound anew."),
+        tr("How much of your own breath, growl and rasp is kept, from the highest frequencies down; 0: fully "
+        "synthesised."),
     )  # fmt: skip
     formant_shift_semitones: float = setting(
         0.0, -6.0, 6.0, tr("Makes the voice sound smaller (up) or larger (down) without changing the notes.")

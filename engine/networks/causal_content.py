@@ -2,8 +2,8 @@
 
 The listener attends to a whole recording, before and after each frame. The student sees only what has been sung so
 far: a stack of causal convolutions at 50 steps per second, trained to give the content of the clean recording from
-perturbed copies of it (engine/research/pretraining). Each step gives the newest frames of content, of which the older
-ones are the better, since more of what follows them is known.
+perturbed copies of it (engine/EXPERIMENTS.md, "Research that is no longer here"). Each step gives the newest frames of
+content, of which the older ones are the better, since more of what follows them is known.
 """
 
 from collections.abc import Sequence

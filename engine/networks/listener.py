@@ -2,8 +2,8 @@
 
 Content is derived from two of its layers (engine.networks.content_encoder). It is OpenAI's network (MIT licence;
 Radford et al., "Robust Speech Recognition via Large-Scale Weak Supervision", 2022), implemented here from the paper:
-log-mel spectrum, two convolutions, positions, and six pre-norm transformer blocks. `python -m
-engine.pretraining listener` prepares its weights.
+log-mel spectrum, two convolutions, positions, and six pre-norm transformer blocks. What prepared its weights:
+engine/EXPERIMENTS.md, "Research that is no longer here".
 """
 
 from collections.abc import Mapping

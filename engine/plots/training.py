@@ -50,7 +50,9 @@ def plot_learning_curves(history: TrainingHistory) -> Figure:
             axes.axvline(best["epoch"], color=INK, linewidth=1.0, linestyle=(0, (5, 3)))
     _legend(losses)
     _legend(scores, held_out)
-    losses.set_ylim(bottom=0.0)
+    for axes in (losses, held_out):  # from fixed axes: what is small looks small
+        axes.set_ylim(0.0, max(1.0, axes.get_ylim()[1]))
+    scores.set_ylim(0.0, 1.05)
     scores.set_xlabel(tr("epoch"), color=INK)
     scores.xaxis.set_major_locator(MaxNLocator(integer=True))
     kept = tr("the best so far is epoch {epoch}", epoch=best["epoch"]) if best else tr("nothing evaluated yet")
@@ -67,7 +69,8 @@ def _draw(axes: Axes, lines: list[dict[str, float]], names: dict[str, str], mark
         points = [(line["epoch"], line[name]) for line in lines if name in line]
         if points:
             epochs, values = zip(*points, strict=True)
-            axes.plot(epochs, values, color=colour, label=label, marker=marker, markersize=4, linewidth=1.6)
+            shown = marker or ("o" if len(points) == 1 else "")  # a line of one point is none
+            axes.plot(epochs, values, color=colour, label=label, marker=shown, markersize=4, linewidth=1.6)
 
 
 def _legend(axes: Axes, *others: Axes) -> None:

@@ -16,10 +16,10 @@ from engine.progress import Report
 
 PARTS = {
     "benchmark": (
-        "conversion", "songs", "takes", "training", "devices", "card", "dryness", "hearing", "control", "opinions",
-        "word-errors", "rvc", "credentials", "public-data",
+        "conversion", "songs", "takes", "training", "devices", "card", "dryness", "hearing", "opinions", "word-errors",
+        "rvc", "beside-rvc", "credentials", "public-data",
     ),
-    "pretraining": ("base", "listener", "student", "student-refinement", "speakers", "voices"),
+    "pretraining": ("base", "voices"),
 }  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import TyperException
-from typer.core import TyperOption
+from typer.core import TyperGroup, TyperOption
 from typer.main import get_command
 
 from engine.cores import prepare_torch
@@ -29,12 +29,13 @@ from studio.commands.datasets import create, report
 from studio.commands.defaults import own_defaults
 from studio.commands.demo import demo
 from studio.commands.failures import in_one_sentence
+from studio.commands.lessons import lessons
 from studio.commands.live import live
 from studio.commands.mcp import mcp
 from studio.commands.mix import mix
 from studio.commands.notebooks import lab, notebooks
 from studio.commands.output import writable_output
-from studio.commands.parsing import CommandGroup, leaves, named, translate_error
+from studio.commands.parsing import leaves, named, translate_error
 from studio.commands.pasted import read_pasted_paths
 from studio.commands.presets import presets
 from studio.commands.program import installed_name
@@ -83,7 +84,7 @@ _WITH_SETTINGS: dict[str, tuple[Callable[..., None], list[_Mirrored]]] = {
 }
 
 
-class Commands(CommandGroup):
+class Commands(TyperGroup):
     """The commands in the language of the terminal; options that mirror engine settings are added only when used."""
 
     def parse_args(self, ctx: "Context", args: list[str]) -> list[str]:
@@ -91,7 +92,7 @@ class Commands(CommandGroup):
         try:
             return self._parsed(ctx, args)
         except TyperException as error:
-            translate_error(error, self)
+            translate_error(error)
             raise
 
     def _parsed(self, ctx: "Context", args: list[str]) -> list[str]:
@@ -125,7 +126,7 @@ class Commands(CommandGroup):
         try:
             return super().invoke(ctx)
         except TyperException as error:
-            translate_error(error, self.commands.get(ctx.invoked_subcommand or ""))
+            translate_error(error)
             raise
 
 
@@ -227,6 +228,7 @@ app.command()(mcp)
 app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(lab)
 app.command()(notebooks)
 app.command()(reaper)
+app.command()(lessons)
 app.command()(demo)
 
 

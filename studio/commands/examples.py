@@ -98,6 +98,11 @@ EXAMPLES = {
         "notebooks --language de --out hefte",
         "notebooks --language ja --out notebooks",
     ),
+    "lessons": (
+        "lessons --out lessons",
+        "lessons --language de --out lessons",
+        "lessons --language ja --out lessons",
+    ),
     "demo": ("demo", "demo --voice koguchi", "demo --json"),
 }
 

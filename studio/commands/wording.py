@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 from rich.cells import cell_len
 from rich.markup import escape
-from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
+from typer.core import TyperArgument, TyperGroup, TyperOption
 
 from engine.installed import add_extra
 from engine.texts import tr
@@ -29,11 +29,6 @@ _EXTRA = re.compile(rf"pip install '{PROGRAM}\[(\w+)\]'")
 BY_MODULE = "python -m studio"  # where no command is installed
 _CALLED: ContextVar[str] = ContextVar("called", default=BY_MODULE)
 _QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
-TEXTS_OF_TYPER = (  # of help, which typer writes in English
-    tr("Show this message and exit."),
-    tr("Install completion for the current shell."),
-    tr("Show completion for the current shell, to copy it or customize the installation."),
-)
 
 
 def translated(text: str) -> str:
@@ -154,9 +149,6 @@ def translate_help(command: "Command", context: "Context") -> None:
     if isinstance(command, TyperGroup):
         for one in command.commands.values():
             translate_help(one, context)
-            titled = translated(tr("Commands"))
-            if titled != "Commands" and isinstance(one, TyperCommand | TyperGroup):
-                one.rich_help_panel = titled
 
 
 def _translate_parameter(parameter: TyperOption | TyperArgument) -> None:
@@ -164,9 +156,8 @@ def _translate_parameter(parameter: TyperOption | TyperArgument) -> None:
         parameter.help = escape(translated(_plain(parameter)))
     if isinstance(parameter, TyperOption) and parameter.is_flag:
         parameter.metavar = ""  # else it reads as if it took a value
-    panel, usual = parameter.rich_help_panel, tr("Options") if isinstance(parameter, TyperOption) else tr("Arguments")
-    if panel or translated(usual) != usual:
-        parameter.rich_help_panel = translated(panel or usual)
+    if parameter.rich_help_panel:
+        parameter.rich_help_panel = translated(parameter.rich_help_panel)
 
 
 def keep_help(described: "Command | TyperOption | TyperArgument", text: str) -> None:

@@ -31,6 +31,7 @@ from studio.http.rights import RightsWatch
 from studio.http.routes.live import live_route
 from studio.languages.known import LANGUAGES
 from studio.languages.translation import translator
+from studio.learn.served import lesson_routes
 from studio.page.body_limits import BodyLimits
 from studio.page.catalogues import VisitorLanguage, catalogue_route
 from studio.page.cookies import VisitorCookies
@@ -99,7 +100,7 @@ def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
     app.mount(FILES, GZipMiddleware(PageFiles(), minimum_size=_SMALL_B))
     app.mount(DEMO_PREVIEWS, StaticFiles(directory=DEMO_VOICES))
     app.mount(analyses.SAMPLES_SERVED, StaticFiles(directory=analyses.SAMPLES_PLACE))
-    app.router.routes.append(catalogue_route())
+    app.router.routes.extend([catalogue_route(), *lesson_routes()])
     uploads = UploadNames(Path(get_upload_folder()))
     studio = replace(studio, submit=partial(studio.submit, at_most=_SLOW_OF_ACCOUNT))
     sessions = LiveSessions(studio, app.state.cores)

@@ -56,6 +56,7 @@ FEATURES: Mapping[str, Sequence[str]] = {
     ),
     "notebooks": ("engine/widgets/*", "**/notebooks.py"),
     "provenance and consent": ("engine/provenance/*", "**/credentials.py"),
+    "lessons": ("studio/learn/*", "**/lessons.py"),
     "languages": ("studio/languages/*", "**/catalogues.py", "**/language.js", "**/texts.js", "engine/texts.py"),
     "Ray, PostgreSQL and S3": (
         "studio/executors/ray/*", "**/leader_lock.py", "studio/store/storage.py", "studio/store/folder_import.py",

@@ -63,6 +63,7 @@ STUDIO = {
     "executors": "processes that do the work",
     "actions": "what a user can do",
     "http": "the service",
+    "learn": "lessons, and the site made of them",
     "page": "the page",
     "server": "service and page, served",
     "mcp_server": "tools of assistants",

@@ -9,6 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = [
+    "studio/learn",
     "studio/page",
     "studio/http/static/swagger/show.js",
     "studio/typescript/src",

@@ -51,9 +51,10 @@ def test_history_finds_and_exports_a_named_project_and_deletes_only_one_entry(pa
     page.get_by_role("textbox", name="Search", exact=True).fill("morning")
     page.get_by_role("textbox", name="Search", exact=True).press("Enter")
     expect(projects.locator("> .line .title")).to_have_text(["Morning news"])
-    with page.expect_download() as got:
-        projects.first.get_by_role("button", name="Export for a DAW").click()
-    assert got.value.suggested_filename == "Morning news.zip"
+    for name, file in (("Export for a DAW", "Morning news.dawproject"), ("Export stems", "Morning news.zip")):
+        with page.expect_download() as got:
+            projects.first.get_by_role("button", name=name).click()
+        assert got.value.suggested_filename == file
     with zipfile.ZipFile(got.value.path()) as archive:
         names = archive.namelist()
     assert "stems/bar 003.1.000 Morning news - recording.wav" in names

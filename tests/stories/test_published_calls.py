@@ -1,4 +1,4 @@
-"""The curl lines of the studio's README, run against the real service with another address, token and ids."""
+"""The curl lines of the studio's documents, run against the real service with another address, token and ids."""
 
 import json
 import os
@@ -17,7 +17,7 @@ import soundfile
 from tests.load.trial_service import TrialService
 from tests.waiting import PATIENCE_S, wait_until
 
-README = Path(__file__).parents[2] / "studio" / "README.md"
+DOCUMENT = Path(__file__).parents[2] / "studio" / "service.md"
 ADDRESS = "http://127.0.0.1:7860"
 RATE = 44_100
 
@@ -28,7 +28,7 @@ Curl = Callable[..., dict]
 
 def readme_lines() -> dict[str, str]:
     """The path that a line calls -> the first line that does."""
-    texts = (README.with_name(name).read_text(encoding="utf-8") for name in (README.name, "RVC.md"))
+    texts = (DOCUMENT.with_name(name).read_text(encoding="utf-8") for name in (DOCUMENT.name, "RVC.md"))
     lines = [line for text in texts for line in text.splitlines() if line.startswith("curl ")]
     return {re.search(re.escape(ADDRESS) + r"(\S+)", line)[1]: line for line in reversed(lines)}
 

@@ -14,10 +14,13 @@ speed    seconds of work per second of audio: `convert` on each source with each
          three; `--beside FOLDER` has another checkout do the same in turn.
 memory   peak memory of `convert_file` against length, each length in a process of its own, on an input made by
          repeating the longest source.
-quality  the mean of the scores of `engine.evaluation.scores` over sources x voices, for three outputs: the source
+quality  the mean of the scores of `engine.evaluation.scores` over sources x voices, for four outputs: the source
          itself (unconverted), the source through analysis and synthesis without a change of voice (copy synthesis:
-         the loss by the synthesizer alone), and the conversion. Words are scored only in speech. And the equal error
-         rate of a speaker verifier, if there are more recordings of the voice than those it is compared with.
+         the loss by the synthesizer alone), the voice's own sound with the source's melody (control, where there are
+         more recordings of the voice than those it is compared with), and the conversion, with its share of the way
+         from the unconverted to the control, and of the leak, the similarity to the source above the control's. Words
+         are scored only in speech. And the equal error rate of a speaker verifier, if there are more recordings of
+         the voice than those it is compared with.
 """
 
 import argparse

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.audio.files import Audio, read_audio
+from engine.audio.files import Audio, Recording, audio_of
 from engine.audio.resampling import resample
 from engine.errors import EngineError
 from engine.evaluation.evaluator import EVALUATION_PEAK, Evaluator
@@ -50,34 +50,31 @@ class Embeddings:
 
 @dataclass(frozen=True)
 class Heard:
-    """One recording; ratings run from 1 to 5."""
+    """One recording; ratings run from 1 to 5, None where DistillMOS is not installed."""
 
     samples: np.ndarray  # float32 (n,) at EVALUATION_RATE
     embeddings: Embeddings
     p808: float
     ovrl: float
-    distilled: float
+    distilled: float | None
 
 
 class Judges:
-    """The loaded networks. Raises EngineError that names a missing package."""
+    """The loaded networks. Raises EngineError that names a missing package; without DistillMOS `missing` does."""
 
     def __init__(self) -> None:
         self._first = Evaluator(words=False)
         self._second = _campplus()
-        self._rater = _distillmos()
+        self._rater, self.missing = _distillmos()
 
-    def hear(self, recording: Path) -> Heard:
+    def hear(self, recording: Recording) -> Heard:
         """Measure a whole recording."""
         samples = _mono(recording)
         measured = self._first.measure(Audio(samples[None], EVALUATION_RATE), words=False)
         if measured.embedding is None:
-            raise EngineError(f"{recording} is silent and cannot be judged.")
+            raise EngineError(f"{_named(recording)} is silent and cannot be judged.")
         own = Embeddings(_unit(measured.embedding), self._embed(samples))
-        loud = samples[: round(_RATED_S * EVALUATION_RATE)] * EVALUATION_PEAK / max(float(np.abs(samples).max()), 1e-9)
-        with torch.inference_mode():
-            distilled = float(self._rater(torch.from_numpy(loud)[None]))
-        return Heard(samples, own, measured.p808, measured.ovrl, distilled)
+        return Heard(samples, own, measured.p808, measured.ovrl, self._distilled(samples))
 
     def of_voice(self, recordings: Sequence[Path]) -> Embeddings:
         """Return the mean embedding of a voice's recordings."""
@@ -91,6 +88,13 @@ class Judges:
         if first is None:
             raise EngineError(f"{recording} is silent and cannot be judged.")
         return Embeddings(_unit(first), self._embed(samples))
+
+    def _distilled(self, samples: np.ndarray) -> float | None:
+        if self._rater is None:
+            return None
+        loud = samples[: round(_RATED_S * EVALUATION_RATE)] * EVALUATION_PEAK / max(float(np.abs(samples).max()), 1e-9)
+        with torch.inference_mode():
+            return float(self._rater(torch.from_numpy(loud)[None]))
 
     def _embed(self, samples: np.ndarray) -> np.ndarray:
         features = filter_bank(samples)
@@ -150,21 +154,23 @@ def for_processors(archive: bytes) -> io.BytesIO:
     return rewritten
 
 
-def _distillmos() -> Any:
-    """Load DistillMOS (MIT), which imports torchaudio only for a command of its own."""
+def _distillmos() -> tuple[Any, str]:
+    """Load DistillMOS (MIT), which imports torchaudio only for a command of its own; None and how to get it without."""
     sys.modules.setdefault("torchaudio", ModuleType("torchaudio"))
     try:
         with redirect_stdout(io.StringIO()):  # it says where its weights are
-            return importlib.import_module("distillmos.sqa").ConvTransformerSQAModel().eval()
+            return importlib.import_module("distillmos.sqa").ConvTransformerSQAModel().eval(), ""
     except ImportError as cause:
-        raise EngineError(
-            f"The second opinion on naturalness needs packages ({cause}): pip install --no-deps distillmos xls-r-sqa"
-        ) from cause
+        return None, f"DistillMOS is not here ({cause}): pip install --no-deps distillmos xls-r-sqa"
 
 
-def _mono(recording: Path) -> np.ndarray:
-    audio = read_audio(recording)
+def _mono(recording: Recording) -> np.ndarray:
+    audio = audio_of(recording)
     return resample(audio.mono(), audio.rate, EVALUATION_RATE)
+
+
+def _named(recording: Recording) -> str:
+    return str(recording) if isinstance(recording, str | Path) else "A recording"
 
 
 def _unit(vector: np.ndarray) -> np.ndarray:

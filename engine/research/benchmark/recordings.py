@@ -72,6 +72,12 @@ def others_of(voice: Voice, corpus: Path | None, targets: Sequence[Path]) -> lis
     return evenly_spaced([path for path in recordings if path not in targets], 2 * TARGET_RECORDINGS)
 
 
+def turned(paths: Sequence[Path], number: int) -> list[Path]:
+    """Begin with another of `paths` for each number, so that each source has a control with other words."""
+    start = number % len(paths) if paths else 0
+    return [*paths[start:], *paths[:start]]
+
+
 def longest(paths: Sequence[Path]) -> Path:
     """Return the longest recording."""
 

@@ -7,9 +7,10 @@ from typing import Literal
 
 from engine.audio.files import Audio
 from engine.conversion.convert import convert
-from engine.conversion.settings import ConversionSettings
+from engine.conversion.settings import Chosen, ConversionSettings
 from engine.research.command import log
 from engine.research.tables import table
+from engine.voices.imported import AnyVoice
 from engine.voices.voice import Voice
 
 
@@ -48,11 +49,12 @@ def convert_all(
     samples = []
     for voice in voices:
         log(f"converting {len(sources)} recordings to {voice.card.name}")
-        samples += [_timed_conversion(name, audio, voice, settings) for name, audio in sources.items()]
+        samples += [timed_conversion(name, audio, voice, settings) for name, audio in sources.items()]
     return samples
 
 
-def _timed_conversion(name: str, audio: Audio, voice: Voice, settings: ConversionSettings) -> Sample:
+def timed_conversion(name: str, audio: Audio, voice: AnyVoice, settings: Chosen) -> Sample:
+    """Convert a recording, and time it."""
     wall, processor = time.perf_counter(), time.process_time()
     conversion = convert(audio, voice, settings)
     wall, processor = time.perf_counter() - wall, time.process_time() - processor

@@ -101,8 +101,13 @@ def tables(judged: Sequence[tuple[Output, WordErrors]]) -> str:
     groups |= by_transposition([(output, (output, errors)) for output, errors in judged])
     rows = [_row(name, group) for name, group in groups.items()]
     shown = table(["", "words wrong", "95 %", "of words", "outputs", "short"], rows)
+    return "\n".join([shown, *short_outputs(judged)])
+
+
+def short_outputs(judged: Sequence[tuple[Output, WordErrors]]) -> list[str]:
+    """Return a line for each output of which fewer than half of its source's words were read, below a heading."""
     short = [f"{of.path.name}: {errors.read} of {errors.words} words" for of, errors in judged if errors.is_short]
-    return "\n".join([shown, *(["", "Short:", *short] if short else [])])
+    return ["", "Short:", *short] if short else []
 
 
 def _row(name: str, group: Sequence[tuple[Output, WordErrors]]) -> list[str]:
@@ -114,12 +119,23 @@ def _row(name: str, group: Sequence[tuple[Output, WordErrors]]) -> list[str]:
 
 
 def whisper(model: str) -> Callable[[Path], str]:
-    """Load Whisper, which then returns the normalised text of a recording. Raises EngineError without its packages."""
+    """Load Whisper, which then returns the normalised text of a recording. Raises EngineError where anything of it is
+    missing."""
     try:
-        loaded = importlib.import_module("faster_whisper").WhisperModel(model, device="cpu", compute_type="float32")
+        importlib.import_module("jiwer")  # which counts, once all are read
+        package = importlib.import_module("faster_whisper")
         normalise = importlib.import_module("whisper_normalizer.english").EnglishTextNormalizer()
     except ImportError as cause:
-        raise EngineError(f"A package is missing ({cause}): pip install faster-whisper whisper-normalizer") from cause
+        raise EngineError(
+            f"A package is missing ({cause}): pip install faster-whisper whisper-normalizer jiwer"
+        ) from cause
+    try:
+        loaded = package.WhisperModel(model, device="cpu", compute_type="float32")
+    except (OSError, ValueError, RuntimeError) as cause:  # those of the hub, and of CTranslate2
+        raise EngineError(
+            f"The model {model} of Whisper cannot be loaded ({str(cause).splitlines()[0]}): go online once, or give a "
+            "folder that holds it in CTranslate2's format."
+        ) from cause
 
     def recognise(path: Path) -> str:
         segments, _ = loaded.transcribe(

@@ -60,7 +60,8 @@ def plot_similar_moments(first: Features, second: Features, start_s: float = 0.0
     """Plot the similarity of every frame of one recording to every frame of another, by mel spectrum and by content.
 
     For two recordings with the same words at the same times, matches lie on the diagonal. The titles give the share of
-    all frames whose most similar frame is at the same time.
+    all frames whose most similar frame is at the same time. Each picture has colours of its own, from its median on:
+    by content all frames are alike, and their differences would not be seen on one scale.
     """
     frames = min(len(first.active), len(second.active))
     rows = slice(round(start_s * FRAME_RATE), frames if end_s is None else min(round(end_s * FRAME_RATE), frames))
@@ -69,15 +70,16 @@ def plot_similar_moments(first: Features, second: Features, start_s: float = 0.0
         shown = similarity(first, second, kind)[rows, rows]
         edges_s = (rows.start / FRAME_RATE, rows.stop / FRAME_RATE)
         image = axes.imshow(
-            shown, "magma", vmin=0.0, vmax=1.0, origin="lower", extent=(*edges_s, *edges_s), interpolation="nearest"
-        )
-        axes.set_xlabel("time in the second recording (seconds)", color=INK)
+            shown, "magma", vmin=max(0.0, float(np.median(shown))), vmax=1.0, origin="lower",
+            extent=(*edges_s, *edges_s), interpolation="nearest",
+        )  # fmt: skip
+        axes.set_xlabel("time in the second recording (s)", color=INK)
         dress(axes)
         title(axes, f"{_NAMES[kind]}: {found_again(first, second, kind):.0%} match themselves")
-    figure.axes[0].set_ylabel("time in the first recording (seconds)", color=INK)
-    bar = figure.colorbar(image, ax=figure.axes, shrink=0.8, pad=0.015)
-    bar.set_label("similarity", color=INK)
-    bar.outline.set_visible(False)
+        bar = figure.colorbar(image, ax=axes, shrink=0.8, pad=0.02)
+        bar.set_label("similarity, from the median on", color=INK)
+        bar.outline.set_visible(False)
+    figure.axes[0].set_ylabel("time in the first recording (s)", color=INK)
     return figure
 
 

@@ -1,6 +1,5 @@
 """Live sessions of the page: a ticket lets one browser in, one session a visitor; recordings go to the history."""
 
-import os
 import secrets
 import threading
 import time
@@ -24,7 +23,6 @@ from studio.actions.submission import new_task
 from studio.errors import Invalid, TooMany, Unauthorised
 from studio.executors.core_shares import LIVE, CoreShares
 from studio.executors.live import Changes, LiveProcess
-from studio.executors.worker_ids import owner_of
 from studio.settings.service import LARGEST_LIVE_MESSAGE
 from studio.store.accounts import Account, account_of_id
 from studio.store.catalogue import Model, all_models, find_usable
@@ -33,7 +31,7 @@ from studio.store.kinds import CONVERSION
 from studio.store.records.codec import written
 from studio.store.records.conversion import Conversion, OutputSettings, Rendered
 from studio.store.studio import Studio
-from studio.store.tasks import claim_one, complete, submit
+from studio.store.tasks import submit
 
 if TYPE_CHECKING:
     from engine.live.session import Recorded  # loads torch
@@ -155,11 +153,9 @@ class LiveSession:
         try:
             with studio.database.write() as connection:
                 submit(
-                    connection, account.id, CONVERSION, written(asked), model_id=model, task_id=new.id, cost=0.0
+                    connection, account.id, CONVERSION, written(asked), model_id=model, task_id=new.id, cost=0.0,
+                    result=written(rendered),
                 )
-                task = claim_one(connection, new.id, owner_of(os.getpid()), studio.service.lease_s)
-                assert task is not None  # not visible to others yet
-                complete(connection, task, written(rendered))
         except BaseException:
             studio.storage.delete_below(new.prefix)
             raise

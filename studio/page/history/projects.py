@@ -9,7 +9,7 @@ from gradio.blocks import Block
 from engine.analysis.timeline import Timeline
 from engine.texts import joined, ntr, numeral, tr
 from studio.actions.conversions.downloads import offered
-from studio.actions.project_exports import project_zip
+from studio.actions.project_exports import Suffix, project_zip
 from studio.actions.projects import change_project, project_view
 from studio.page.history.rows import row_of
 from studio.page.parts.controls import controls, settings_of
@@ -25,7 +25,8 @@ _SAVED = tr("Saved. Exported files are named by it.")
 _QUESTION = tr("Delete this project: its recording and all takes of it?")
 _ACTIONS = [
     {"name": "open-project", "label": tr("Open in Convert")},
-    {"name": "export", "label": tr("Export for a DAW")},
+    {"name": "export", "label": tr("Export stems (.zip)")},
+    {"name": "daw", "label": tr("Export for a DAW (.dawproject)")},
     {"name": "place", "label": tr("Name and tempo")},
     {"name": "delete-project", "label": tr("Delete"), "question": _QUESTION},
 ]
@@ -79,9 +80,9 @@ class ProjectForm:
         values = {control: view["timeline"][name] for name, control in self.timeline.items()}
         return values | {self.form: gr.Column(visible=True), self.project: view["id"], self.name: view["name"]}
 
-    def make_export(self, visit: Visit, project_id: str) -> Values:
+    def make_export(self, visit: Visit, project_id: str, suffix: Suffix = "zip") -> Values:
         """Return updates that download a project. Raises NotFound, AudioError, DiskFull."""
-        made = visit.do(project_zip, project_id, visit.base_url, visit.now_s)
+        made = visit.do(project_zip, project_id, visit.base_url, visit.now_s, suffix=suffix)
         return {self.export: shown(made)}
 
 

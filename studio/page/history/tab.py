@@ -183,6 +183,8 @@ class HistoryTab:
                 return self._page.go("convert", task=latest["id"])
             case "export":
                 return self._form.make_export(visit, task_id)
+            case "daw":
+                return self._form.make_export(visit, task_id, "dawproject")
             case "place":
                 return self._form.open(visit, task_id)
             case "cancel":

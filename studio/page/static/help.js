@@ -1,5 +1,5 @@
 // <timbre-help>: the one "?" of the page. Help texts under the controls (gradio's .info-text, our .help-text) are hidden
-// until it is pressed, and with it the list of keys. The key ? does the same.
+// until it is pressed, and with them the way to the lessons. The key ? does the same.
 
 import { Listener, make } from "./dom.js";
 import { tr } from "./texts.js";
@@ -9,7 +9,7 @@ class Help extends Listener {
 
   connectedCallback() {
     super.connectedCallback();
-    this.replaceChildren(this.#button);
+    this.replaceChildren(this.#button, make("a", { class: "lessons", href: "learn/", target: "timbre-lessons" }, tr("Lessons")));
   }
 
   #toggle() {

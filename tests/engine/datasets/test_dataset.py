@@ -95,6 +95,35 @@ def sounds(dataset):
 # ---- what is brought in ----
 
 
+def below(top, files):
+    return {f"{top}/{name}": content for name, content in files.items()}
+
+
+SOUNDS = {"a.wav": "sound a", "b.flac": "sound b"}
+TAKEN = {
+    "only recordings in the folder audio": (
+        {
+            "model.json": ANNA, "audio/soft/a.wav": "soft", "audio/loud/a.wav": "loud", "audio/notes.txt": "none",
+            "preview.wav": "none", "other/b.wav": "none", "audio.wav": "none",
+            "__MACOSX/audio/._a.wav": "none", "audio/._a.wav": "none", "audio/.DS_Store": "none",
+        },
+        {"loud/a.wav": "loud", "soft/a.wav": "soft"},
+    ),
+    "a readme beside the top folder": ({"README.txt": "read me"} | below("top", NAMED), SOUNDS),
+    "file and folder names in any case": ({"Model.JSON": ANNA, "Audio/A.WAV": "sound"}, {"A.WAV": "sound"}),
+    "recordings outside the folder of the profile": (below("anna", NAMED) | {"berta/audio/c.wav": "none"}, SOUNDS),
+    "a byte order mark": (NAMED | {"model.json": b"\xef\xbb\xbf" + ANNA.encode()}, SOUNDS),
+    "the profile at the root before another": (NAMED | {"old/model.json": "broken"}, SOUNDS),
+    "a model.json of 1 MB": (NAMED | {"model.json": ANNA + " " * (1_000_000 - len(ANNA))}, SOUNDS),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("files", "taken"), TAKEN.values(), ids=TAKEN)
+def test_create_dataset_takes(bring, files, taken):
+    made = bring(files)
+    assert (made.profile.name, sounds(made)) == ("Anna", taken)
+
+
 @pytest.mark.parametrize("top", ["", "Anna's voice/"])
 def test_create_dataset_imports_a_zip_or_folder_with_a_profile(bring, new, top):
     made = bring({top + name: content for name, content in NAMED.items()})
@@ -105,28 +134,6 @@ def test_create_dataset_imports_a_zip_or_folder_with_a_profile(bring, new, top):
     assert sounds(made) == {"a.wav": "sound a", "b.flac": "sound b"}
     assert sorted(path.name for path in new.rglob("*")) == ["a.wav", "audio", "b.flac", "model.json"]
     assert [path.name for path in new.parent.iterdir()] == ["anna"]
-
-
-def test_create_dataset_takes_only_recordings_in_the_audio_folder(bring):
-    files = {
-        "model.json": ANNA, "audio/soft/a.wav": "soft", "audio/loud/a.wav": "loud", "audio/notes.txt": "none",
-        "preview.wav": "none", "other/b.wav": "none", "audio.wav": "none",
-        "__MACOSX/audio/._a.wav": "none", "audio/._a.wav": "none", "audio/.DS_Store": "none",
-    }  # fmt: skip
-    assert sounds(bring(files)) == {"loud/a.wav": "loud", "soft/a.wav": "soft"}
-
-
-def test_create_dataset_ignores_a_readme_beside_the_top_folder(bring):
-    assert bring({"README.txt": "read me"} | {f"top/{name}": content for name, content in NAMED.items()}).profile.name
-
-
-def test_create_dataset_ignores_case_in_file_and_folder_names(bring):
-    assert sounds(bring({"Model.JSON": ANNA, "Audio/A.WAV": "sound"})) == {"A.WAV": "sound"}
-
-
-def test_create_dataset_ignores_recordings_outside_the_folder_of_the_profile(bring):
-    files = {f"anna/{name}": content for name, content in NAMED.items()} | {"berta/audio/c.wav": "none"}
-    assert sounds(bring(files)) == {"a.wav": "sound a", "b.flac": "sound b"}
 
 
 @pytest.mark.parametrize("top", ["", "top/", "top/audio/"])
@@ -160,10 +167,6 @@ def test_create_dataset_prefers_given_values_even_to_an_invalid_field(bring):
     files = NAMED | {"model.json": json.dumps({"name": "Anna", "genre": "metal", "source": "home"})}
     made = bring(files, {"genre": "rock", "age": "", "name": "Berta"})
     assert made.profile == VoiceProfile("Berta", genre="rock", source="home")
-
-
-def test_create_dataset_accepts_a_byte_order_mark_in_model_json(bring):
-    assert bring(NAMED | {"model.json": b"\xef\xbb\xbf" + ANNA.encode()}).profile.name == "Anna"
 
 
 def test_create_dataset_accepts_the_folder_of_another_dataset(bring, new, tmp_path):
@@ -275,38 +278,28 @@ def test_create_dataset_refuses_an_unreadable_model_json(refused, content, words
     assert [name for name, _ in error.problems] == ["model.json"]
 
 
-def test_create_dataset_reads_a_model_json_of_the_maximum_size(bring):
-    padded = ANNA + " " * (1_000_000 - len(ANNA))
-    assert bring(NAMED | {"model.json": padded}).profile.name == "Anna"
+FORMATS = r"supported formats are \.wav, .*\.aif, .*\.snd"
+REFUSED = {
+    "a model.json two folders deep": (below("a/b", NAMED), 'in "a/b"; put it at the root'),
+    "two profiles": (
+        below("anna", NAMED) | below("berta", NAMED),
+        'more than one model.json: "anna/model.json" and "berta/model.json"',
+    ),
+    "recordings outside the folder audio": (
+        {"model.json": ANNA, "a.wav": "a", "recordings/b.wav": "b", "audio/notes.txt": ""},
+        "has 2 recordings, but none in the folder audio beside model.json; move them there",
+    ),
+    "other files instead of recordings": (
+        {"model.json": ANNA, "audio/a.txt": "", "audio/b.TXT": "", "audio/c.wma": "", "audio/d": ""},
+        rf"holds no recordings: {FORMATS}; found instead: 2 \.txt, 1 \.wma, 1 without a suffix\.",
+    ),
+    "nothing": ({"model.json": ANNA, "audio/.DS_Store": "", "__MACOSX/x.txt": ""}, r"found instead: nothing\."),
+}
 
 
-def test_create_dataset_refuses_a_model_json_two_folders_deep(refused):
-    refused({f"a/b/{name}": content for name, content in NAMED.items()}, 'in "a/b"; put it at the root')
-
-
-def test_create_dataset_refuses_a_source_with_two_profiles(refused):
-    files = {f"{top}/{name}": content for top in ("anna", "berta") for name, content in NAMED.items()}
-    refused(files, 'more than one model.json: "anna/model.json" and "berta/model.json"')
-
-
-def test_create_dataset_prefers_the_profile_at_the_root(bring):
-    assert bring(NAMED | {"old/model.json": "broken"}).profile.name == "Anna"
-
-
-def test_create_dataset_reports_recordings_outside_the_audio_folder(refused):
-    files = {"model.json": ANNA, "a.wav": "a", "recordings/b.wav": "b", "audio/notes.txt": ""}
-    refused(files, "has 2 recordings, but none in the folder audio beside model.json; move them there")
-
-
-def test_create_dataset_lists_the_files_found_instead_of_recordings(refused):
-    files = {"model.json": ANNA, "audio/a.txt": "", "audio/b.TXT": "", "audio/c.wma": "", "audio/d": ""}
-    formats = r"supported formats are \.wav, .*\.aif, .*\.snd"
-    words = rf"holds no recordings: {formats}; found instead: 2 \.txt, 1 \.wma, 1 without a suffix\."
+@pytest.mark.parametrize(("files", "words"), REFUSED.values(), ids=REFUSED)
+def test_create_dataset_refuses(refused, files, words):
     refused(files, words)
-
-
-def test_create_dataset_reports_nothing_found_without_any_files(refused):
-    refused({"model.json": ANNA, "audio/.DS_Store": "", "__MACOSX/x.txt": ""}, r"found instead: nothing\.")
 
 
 def test_create_dataset_refuses_too_many_recordings(refused, bring, monkeypatch):

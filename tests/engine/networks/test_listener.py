@@ -30,7 +30,7 @@ STEP = LISTENER_RATE // 50
 # What CTranslate2 computes of SECOND_TO_THIRD and a second of silence in single precision with Whisper base as the
 # packages hold it: every tenth frame of the encoder's output, of which every eighth number, float16 (11, 64). Written
 # by, and compared in whole with what that gives, in `test_shipped_listener_matches_the_whisper_encoder` of
-# tests/engine/research/pretraining/test_listener.py.
+# tests/engine/research/pretraining/test_listener.py at commit acffda8d.
 REFERENCE = Path(__file__).parents[1] / "data" / "whisper_base_speech.npy"
 SECOND_TO_THIRD = slice(LISTENER_RATE, 3 * LISTENER_RATE)  # of SPEECH
 

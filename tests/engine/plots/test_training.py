@@ -31,3 +31,21 @@ def test_plot_learning_curves_draws_a_training_without_epochs(tmp_path):
     figure.savefig(tmp_path / "curves.png")
     assert (tmp_path / "curves.png").stat().st_size > 1000
     assert "nothing evaluated yet" in figure.axes[0].get_title(loc="left")
+
+
+@pytest.mark.parametrize("distances", [(0.389, 0.394), (0.4,)])
+def test_plot_learning_curves_has_axes_that_do_not_depend_on_the_curves(distances):
+    lines = [scores(number + 1, 0.5) | {"mel_distance": distance} for number, distance in enumerate(distances)]
+    losses, shown, held_out = plot_learning_curves(TrainingHistory("training", 50, lines, lines)).axes
+    assert (losses.get_ylim(), held_out.get_ylim()) == ((0.0, 1.0), (0.0, 1.0))
+    assert shown.get_ylim() == (0.0, 1.05)
+
+
+def test_plot_learning_curves_shows_a_single_epoch():
+    losses = plot_learning_curves(TrainingHistory("training", 50, [{"epoch": 1, "envelope": 0.4}], [])).axes[0]
+    assert losses.lines[0].get_marker() == "o"
+
+
+def test_plot_learning_curves_shows_losses_above_one():
+    losses = plot_learning_curves(TrainingHistory("training", 50, [{"epoch": 1, "envelope": 2.5}], [])).axes[0]
+    assert losses.get_ylim()[1] > 2.5

@@ -17,7 +17,7 @@ from studio.actions.analyses import (
     take_sample,
 )
 from studio.actions.analysis_views import analysis_view, stretch_view
-from studio.errors import Invalid, NotFound, NotReadable, TooMany, WrongState
+from studio.errors import Invalid, NotFound, NotReadable, WrongState
 from studio.executors.heartbeat import Stopping
 from studio.executors.job import WorkerContext
 from studio.executors.voice_cache import VoiceCache
@@ -153,14 +153,6 @@ def test_start_analysis_refuses_a_recording_that_is_too_long(studio, vocal):
     short = replace(studio, service=replace(studio.service, longest_audio_minutes=0.05))
     with pytest.raises(Invalid, match="the limit is"):
         start_analysis(short, studio.local, vocal(4.0), "long.wav")
-
-
-def test_start_analysis_refuses_more_than_most_waiting(studio, vocal):
-    for _ in range(MOST_WAITING):
-        start_analysis(studio, studio.local, vocal(0.1), "a.wav")
-    with pytest.raises(TooMany):
-        start_analysis(studio, studio.local, vocal(0.1), "a.wav")
-    assert len(list((studio.settings.data / "tasks").iterdir())) == MOST_WAITING
 
 
 def test_list_tasks_leaves_out_analyses_by_default(studio, vocal):

@@ -124,13 +124,13 @@ def test_unknown_variables_names_the_setting_that_was_probably_meant():
     ]
 
 
-def test_studio_readme_has_a_line_for_every_setting():
+def test_service_document_has_a_line_for_every_setting():
     shown = "\n".join(
         f"| `--{one.name.replace('_', '-')}` | {one.default} | {one.metadata['meaning']} |"
         for one in fields(ServiceSettings) if one.metadata
     )
-    readme = (Path(__file__).parents[3] / "studio/README.md").read_text(encoding="utf-8")
-    assert f"\n{shown}\n" in readme, f"the table of options in studio/README.md must be:\n{shown}"
+    readme = (Path(__file__).parents[3] / "studio/service.md").read_text(encoding="utf-8")
+    assert f"\n{shown}\n" in readme, f"the table of options in studio/service.md must be:\n{shown}"
 
 
 def test_load_service_settings_makes_a_hosted_space_a_demo_unless_demo_is_off():

@@ -90,6 +90,15 @@ def test_task_runs_from_queued_to_completed_with_its_result(database, account):
     assert claim(database) is None
 
 
+def test_submit_with_a_result_files_a_completed_task_that_nobody_claims(database, account):
+    task_id = submit(database, account, cost=0.0, result={"outputs": ["a.wav"], "score": math.nan})
+    done = queue.find(database, account, task_id)
+    assert (done.state, done.progress, done.result) == ("completed", 1.0, {"outputs": ["a.wav"], "score": None})
+    assert (done.has_ended, done.owner, done.lease_until, done.message, done.attempt) == (True, None, None, "", 0)
+    assert None not in (done.started_at, done.finished_at)
+    assert claim(database) is None
+
+
 def test_submit_leaves_no_task_if_its_transaction_fails(database, account):
     def submit_and_fail(connection):
         queue.submit(connection, account, "conversion", {})

@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -70,6 +71,22 @@ def test_quality_means_averages_by_output_voice_and_source(rows):
     assert means["by_voice"]["ann"]["speaker_similarity"] == pytest.approx(0.75)
     assert means["by_source"]["song"]["speaker_similarity"] == pytest.approx(0.8)
     assert means["by_source"]["talk"]["leak_db"] is None
+
+
+def test_quality_means_has_shares_of_the_way_and_of_the_leak_of_conversions_with_a_control(rows):
+    def of(output, voice, similarity, source):
+        return QualityRow(output, "song", voice, 0, replace(scores(similarity), source_similarity=source))
+
+    known = [of("unconverted", "eve", 0.5, 1.0), of("control", "eve", 0.9, 0.6), of("conversion", "eve", 0.7, 0.7)]
+    means = quality_means(known)
+    found = means["by_voice"]["eve"]
+    assert (found["share_of_way"], found["share_of_leak"]) == (pytest.approx(0.5), pytest.approx(0.25))
+    assert means["by_output"]["conversion"] == means["by_source"]["song"] == found
+    assert means["by_output"]["control"]["share_of_leak"] == 0.0
+    both = quality_means([*rows, *known])
+    assert both["by_output"]["conversion"]["share_of_leak"] == pytest.approx(0.25)
+    assert both["by_voice"]["ann"]["share_of_way"] is None
+    assert both["by_voice"]["eve"] == found
 
 
 def test_results_as_json_holds_every_row_and_no_nan(results):

@@ -148,3 +148,13 @@ def test_whisper_names_a_missing_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "faster_whisper", None)
     with pytest.raises(EngineError, match="pip install faster-whisper"):
         whisper("base")
+
+
+@pytest.mark.parametrize("cause", [OSError("no network\nat all"), ValueError("no such size"), RuntimeError("no file")])
+def test_whisper_says_in_a_sentence_what_to_do_without_its_model(recogniser, monkeypatch, cause):
+    def fail(*_, **__):
+        raise cause
+
+    monkeypatch.setattr(sys.modules["faster_whisper"], "WhisperModel", fail)
+    with pytest.raises(EngineError, match=r"^The model base of Whisper cannot be loaded \(no .*\): go online once"):
+        whisper("base")

@@ -27,24 +27,24 @@ from studio.actions.conversions.conversion import (
 )
 from studio.actions.recordings import check_recording
 from studio.actions.tasks import task_view
+from studio.actions.voices.datasets import create_model
 from studio.actions.voices.making import start_blend
-from studio.errors import Invalid, NotFound, NotReadable, TooMany, WrongState
+from studio.errors import Invalid, NotFound, NotReadable, WrongState
 from studio.settings.service import ServiceSettings
 from studio.store.accounts import local_account
 from studio.store.catalogue import report_completed
 from studio.store.folder_import import import_folders
-from studio.store.idempotency import Idempotency
 from studio.store.records.conversion import Conversion
-from studio.store.tasks import claim, complete, fail, find, list_tasks
+from studio.store.tasks import claim, complete, fail, find
 from tests.engine.audio.encoded import several, tone
 
 BASE = "http://127.0.0.1:1"
 NOW_S = 1_800_000_000.0
 
 
-def start(studio, audio, account=None, idempotency=None, **given):
+def start(studio, audio, account=None, **given):
     request = ConversionRequest(**{"model": "kathleen", "settings": {"takes": 2}} | given)
-    return start_conversion(studio, account or studio.local, audio, "my vocal.wav", request, idempotency=idempotency)
+    return start_conversion(studio, account or studio.local, audio, "my vocal.wav", request)
 
 
 def stored(studio) -> set[str]:
@@ -114,8 +114,6 @@ def test_start_conversion_replaces_only_the_file_name_in_a_refusal(studio, tmp_p
 
 
 def test_start_conversion_refuses_a_recording_that_is_too_long(home, studio, recording):
-    from dataclasses import replace
-
     short = replace(studio, service=replace(studio.service, longest_audio_minutes=0.05))
     with pytest.raises(Invalid, match=r"3\.5 seconds long; the limit is 3 seconds") as error:
         start(short, recording(3.5))
@@ -123,47 +121,29 @@ def test_start_conversion_refuses_a_recording_that_is_too_long(home, studio, rec
     assert start(short, recording(2.5))
 
 
-def test_start_conversion_refuses_an_unknown_voice_and_stores_nothing(studio, recording):
-    with pytest.raises(NotFound):
-        start(studio, recording(), model="nobody")
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({"model": "nobody"}, NotFound),
+        ({"settings": {"likeness": 2.0}}, SettingsError),
+        ({"settings": {"volume": 1}}, SettingsError),
+        ({"settings": {"takes": 0}}, SettingsError),
+        ({"preset": "loud"}, SettingsError),
+    ],
+    ids=str,
+)
+def test_start_conversion_refuses_unknown_voices_and_invalid_settings_and_stores_nothing(
+    studio, recording, given, error
+):
+    with pytest.raises(error):
+        start(studio, recording(), **given)
     assert not stored(studio)
 
 
-def test_start_conversion_refuses_when_the_queue_is_full_and_stores_nothing(studio, recording):
-    from dataclasses import replace
-
-    small = replace(studio, service=replace(studio.service, conversions_per_account=1))
-    start(small, recording())
-    before = stored(studio)
-    with pytest.raises(TooMany) as error:
-        start(small, recording())
-    assert error.value.retry_after_s > 0
-    assert stored(studio) == before
-
-
-def test_start_conversion_starts_and_stores_nothing_for_a_repeated_key(studio, recording):
-    key = Idempotency("convert", "one", "fingerprint")
-    first = start(studio, recording(), idempotency=key)
-    before = stored(studio)
-    assert start(studio, recording(), idempotency=key) == first
-    assert stored(studio) == before
-    assert len(list_tasks(studio.database, studio.local.id)[0]) == 1
-    with pytest.raises(Invalid):
-        start(studio, recording(), idempotency=Idempotency("convert", "one", "another"))
-
-
-def test_start_conversion_refuses_an_untrained_voice(studio, recording, package):
-    from studio.actions.voices.datasets import create_model
-
+def test_start_conversion_takes_an_untrained_voice_on_request_alone(studio, recording, package):
     model = create_model(studio, studio.local, package())
     with pytest.raises(WrongState, match="not trained yet"):
         start(studio, recording(), model=model)
-
-
-def test_start_conversion_accepts_an_untrained_voice_on_request(studio, recording, package):
-    from studio.actions.voices.datasets import create_model
-
-    model = create_model(studio, studio.local, package())
     task_id = start(studio, recording(), model=model, untrained=True)
     assert find(studio.database, studio.local.id, task_id).parameters["untrained"]
     assert task_view(studio, studio.local, task_id, BASE, NOW_S)["untrained"]
@@ -183,8 +163,6 @@ def test_start_conversion_ignores_untrained_for_a_trained_voice(studio, recordin
 
 
 def test_start_conversion_refuses_an_untrained_voice_with_too_little_sound(studio, recording, package):
-    from studio.actions.voices.datasets import create_model
-
     model = create_model(studio, studio.local, package())
     finding = {"code": "too_little", "reason": "There are only 3.0 s of usable voice.", "remedy": "Add recordings."}
     with studio.database.write() as connection:
@@ -205,8 +183,6 @@ def test_start_conversion_refuses_untrained_use_of_a_voice_without_recordings(st
 
 
 def test_start_blend_refuses_an_untrained_voice(studio, package):
-    from studio.actions.voices.datasets import create_model
-
     model = create_model(studio, studio.local, package())
     with pytest.raises(WrongState, match="not trained yet"):
         start_blend(studio, studio.local, "kathleen", model, 0.5)
@@ -235,16 +211,6 @@ def test_start_conversion_strips_folders_from_the_file_name(studio, recording):
     assert parameters["input_key"] == f"tasks/{task_id}/input.wav"
     assert parameters["file_name"] == "passwd.WAV"
     assert Path(studio.settings.data / parameters["input_key"]).is_file()
-
-
-@pytest.mark.parametrize(
-    "given",
-    [{"settings": {"likeness": 2.0}}, {"settings": {"volume": 1}}, {"preset": "loud"}, {"settings": {"takes": 0}}],
-)
-def test_start_conversion_refuses_invalid_settings_and_stores_nothing(studio, recording, given):
-    with pytest.raises(SettingsError):
-        start(studio, recording(), **given)
-    assert not stored(studio)
 
 
 def test_start_conversion_refuses_too_much_rendering_and_names_the_remedy(studio, recording):

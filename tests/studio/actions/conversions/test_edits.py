@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from sqlalchemy import update
@@ -17,7 +15,7 @@ from studio.actions.tasks import cancel_task, delete_task, task_views
 from studio.actions.voices.packages import export_model, import_model
 from studio.actions.voices.profiles import edit_profile
 from studio.actions.voices.voice import delete_model
-from studio.errors import Invalid, NotFound, TooMany, WrongState
+from studio.errors import Invalid, NotFound, WrongState
 from studio.store.tables import tasks as rows
 from studio.store.tasks import claim, complete, find
 
@@ -256,15 +254,6 @@ def test_edit_view_refuses_damaged_edit_data(studio, converted):
     studio.storage.put_bytes(b"PK", find(studio.database, studio.local.id, converted).result["groundwork"])
     with pytest.raises(EditError, match="convert the recording again"):
         view(studio, converted)
-
-
-def test_start_edit_refuses_a_full_queue_and_leaves_nothing(studio, converted):
-    small = replace(studio, service=replace(studio.service, conversions_per_account=1))
-    start_edit(small, studio.local, converted, 1, [SHIFT])
-    before = files(studio)
-    with pytest.raises(TooMany):
-        start_edit(small, studio.local, converted, 1, [LATER])
-    assert files(studio) == before
 
 
 def test_edit_actions_refuse_takes_of_other_accounts(studio, other, converted):

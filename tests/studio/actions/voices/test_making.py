@@ -66,13 +66,6 @@ def test_start_blend_refuses_an_untrained_voice(studio, package):
         start_blend(studio, studio.local, "kathleen", "mia", 0.5)
 
 
-def test_start_blend_refuses_too_many_active_blends(studio):
-    for _ in range(4):
-        start_blend(studio, studio.local, "kathleen", "koguchi", 0.5)
-    with pytest.raises(TooMany):
-        start_blend(studio, studio.local, "kathleen", "koguchi", 0.5)
-
-
 def test_start_blend_refuses_to_exceed_the_limit_of_voices(studio, package):
     for _ in range(5):
         create_model(studio, studio.local, package())

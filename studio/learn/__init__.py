@@ -1,0 +1,1 @@
+"""Lessons in Markdown, and the site that is made of them."""
