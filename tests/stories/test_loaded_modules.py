@@ -25,7 +25,7 @@ print(json.dumps(sorted(sys.modules)))
 # packages that a conversion of a file needs, and those that these load
 NEEDED = {
     "typer", "babel", "sqlalchemy", "obstore", "structlog", "filelock", "platformdirs",  # command line and studio
-    "numpy", "scipy", "torch", "safetensors", "onnxruntime", "swift_f0", "soxr", "soundfile", "av",  # sound
+    "numpy", "scipy", "torch", "safetensors", "soxr", "soundfile", "av",  # sound
     "pydantic", "c2pa", "cryptography", "lazy_loader",  # cards, credentials
 }  # fmt: skip
 LOADED_BY_THEM = {
