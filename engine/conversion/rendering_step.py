@@ -8,6 +8,7 @@ samples. Live the next samples have to leave, so the change of loudness is compu
 is exported ends before consonants and loudness, which are no networks.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -68,18 +69,16 @@ class RenderingStep:
         prosody: Tensor,
         timbre: Tensor,
         formant_semitones: float = 0.0,
-        detail: Tensor | None = None,
+        as_recorded: Callable[[Tensor], Tensor] = lambda decoded: decoded,
         last: int | None = None,
     ) -> Tensor:
         """Return the log envelope relative to the recording's level, (frames, BANDS).
 
-        content (frames, CONTENT); prosody (frames, 3); timbre (TIMBRE,); detail (frames, BANDS): added to what the
-        voice articulates; last: so many of the frames instead.
+        content (frames, CONTENT); prosody (frames, 3); timbre (TIMBRE,); as_recorded: gives what the voice articulates,
+        (frames, BANDS), what is kept of the recording's articulation; last: so many of the frames instead.
         """
         decoded = self.decoder(content[None], prosody[None], timbre[None], last)[0]
-        decoded = articulate(decoded, self.voice.centre, self.voice.contrast)
-        if detail is not None:
-            decoded = decoded + detail
+        decoded = as_recorded(articulate(decoded, self.voice.centre, self.voice.contrast))
         if formant_semitones:
             decoded = warp_bands(decoded[None], torch.tensor([2.0 ** (formant_semitones / 12)]))[0]
         return decoded

@@ -38,11 +38,11 @@ def test_decode_of_the_last_frames_is_the_end_of_the_whole(step, voice, frames):
     torch.testing.assert_close(last, whole[-5:], rtol=1e-4, atol=1e-4)
 
 
-def test_decode_moves_formants_up_and_adds_detail(step, voice, frames):
+def test_decode_moves_formants_up_and_keeps_what_the_recording_articulates(step, voice, frames):
     with torch.inference_mode():
         plain = step.decode(*frames, voice.timbre)
-        detail = torch.full((FRAMES, BANDS), 0.25)
-        torch.testing.assert_close(step.decode(*frames, voice.timbre, detail=detail), plain + 0.25)
+        kept = step.decode(*frames, voice.timbre, as_recorded=lambda decoded: decoded + 0.25)
+        torch.testing.assert_close(kept, plain + 0.25)
         moved = step.decode(*frames, voice.timbre, formant_semitones=4.0)
     assert not torch.allclose(moved, plain, atol=0.1)
 
