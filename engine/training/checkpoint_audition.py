@@ -109,7 +109,8 @@ class Audition:
 
     def _converted(self, part: Part, voice: AnyVoice, folder: Path) -> dict[str, float]:
         """Convert one recording to `folder`/<part>.flac and measure the result."""
-        settings = ConversionSettings(transpose=0 if part.own else "auto")
+        # alone, or the recording's own articulation would be scored as the voice's
+        settings = ConversionSettings(transpose=0 if part.own else "auto", likeness=1.0)
         threads = 2 if self.at_once > 1 else None  # beside the others
         conversion = convert(part.audio, voice, settings, device=self.device, rate=SAMPLE_RATE, threads=threads)
         rendered = conversion.takes[0].audio
