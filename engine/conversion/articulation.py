@@ -5,7 +5,6 @@ from functools import lru_cache
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from engine.analysis.envelope import BANDS, band_centres
 from engine.networks.layers import moving_average
@@ -20,8 +19,6 @@ _MORE_CONTRAST = 1.2  # times what was measured of the voice: a little too much 
 COLOUR_FRAMES = 60  # on each side, over which detail is averaged to find what is only colour
 _RECOLOURED = 0.7  # how much of the colour of a recording's consonants gives way to the voice's
 _BACKGROUND_NEPERS = 3.7  # below the level; quieter unvoiced frames are the room
-_OWN_TIMBRES = 0.87, 0.92  # cosines with the voice's; of ten recordings each of six voices and 121 others (EXPERIMENTS)
-_OWN_SHARE = 6.0  # times as much is kept of what the voice itself said, so all of it from a likeness of 0.83 down
 _EDGE_BANDS = 6  # over which the recording's own spectrum gives way at its bandwidth
 _TEXTURE_EDGE_BANDS = 8  # between what is made anew and what is kept
 
@@ -44,18 +41,6 @@ def protect_consonants(
     consonant = unvoiced_share(voicing) * foreground(loudness)
     protected = strength * consonant[:, None] * known
     return decoded + protected * less_colour(envelope - decoded, consonant, _RECOLOURED)
-
-
-def share_of_own(recording: Tensor, voice: Tensor) -> float:
-    """Measure how surely it is the voice itself that was recorded, 0..1, by the timbres (TIMBRE,) of both."""
-    first, last = _OWN_TIMBRES
-    cosine = float(functional.cosine_similarity(recording.cpu(), voice.cpu(), 0))
-    return min(1.0, max(0.0, (cosine - first) / (last - first)))
-
-
-def kept_of_own(likeness: float) -> float:
-    """Return how much of its own articulation a voice keeps in a recording of itself, 0..1."""
-    return min(1.0, _OWN_SHARE * (1.0 - likeness))
 
 
 def less_colour(difference: Tensor, weight: Tensor, share: float) -> Tensor:

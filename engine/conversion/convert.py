@@ -30,12 +30,12 @@ from engine.audio.result_format import SOURCE
 from engine.audio.result_rate import at_result_rate, rate_of_results
 from engine.audio.session_place import place_of
 from engine.audio.streams import Source, at_engine_rate
-from engine.conversion.articulation import share_of_own
 from engine.conversion.edit_data import EditData
 from engine.conversion.harmony import NONE, furthest
 from engine.conversion.key_fit import best_key_for, fitting_key
 from engine.conversion.note_limits import notes_beyond
 from engine.conversion.renderer import Renderer, ShapedMelody
+from engine.conversion.rendering_step import share_of_own
 from engine.conversion.rvc_renderer import renderer_for
 from engine.conversion.settings import BEST, REFUSE, ConversionSettings, chosen_by
 from engine.conversion.settings import Chosen as Chosen
@@ -399,7 +399,7 @@ def chosen_transpose(settings: ConversionSettings, survey: Survey, voice: AnyVoi
         return settings.transpose
     if settings.transpose == BEST:
         return best_key_for(survey.seconds_of_notes, voice.card, survey.style == "melodic").semitones
-    if not survey.voiced or (isinstance(voice, Voice) and share_of_own(survey.timbre, voice.timbre)):
+    if not survey.voiced or (isinstance(voice, Voice) and share_of_own(voice, survey.timbre)):
         return 0
     return fitting_key(survey.pitch, survey.seconds_of_notes, voice.card, survey.style == "melodic")
 

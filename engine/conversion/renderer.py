@@ -16,11 +16,11 @@ from engine.analysis.pitch import Pitch
 from engine.analysis.windows import Window
 from engine.audio.cross_fades import cross_fade, rise
 from engine.audio.placement import Placement, keep_silence
-from engine.conversion.articulation import foreground, kept_of_own, known_bands, less_colour, share_of_own
+from engine.conversion.articulation import foreground, known_bands, less_colour
 from engine.conversion.doubles import Apart, DetectedDoubles, no_doubles
 from engine.conversion.harmony import NONE, UNISON, harmony_curve
 from engine.conversion.pitch_shaping import fold_pitch, smooth_pitch, snap_pitch
-from engine.conversion.rendering_step import RenderingStep, beyond
+from engine.conversion.rendering_step import RenderingStep, beyond, share_of_own
 from engine.conversion.settings import ConversionSettings
 from engine.conversion.take_variation import LOUDNESS, PITCH, detune, drift, timbre_offset
 from engine.features.analysed_windows import AnalysedWindows
@@ -196,7 +196,7 @@ class Renderer:
         self._source_timbre = self._placed(survey.timbre)
         self._is_sung = survey.style == "melodic"
         self._beyond = beyond(voice, self._is_sung)
-        self._own = share_of_own(survey.timbre, voice.timbre)
+        self._own = share_of_own(voice, survey.timbre)
         self._sustained = SustainedNotes(self._placed(survey.sustained.rows))
 
     def render(self, window: Window) -> list[np.ndarray]:
@@ -378,11 +378,9 @@ class Renderer:
     def _as_recorded(self, analysed: Analysed, decoded: Tensor) -> Tensor:
         """Give what was decoded, (frames, BANDS), what is kept of the recording's articulation: of one of the voice
         itself the envelope, of others what the decoder cannot reproduce."""
-        likeness = self.settings.likeness
         if analysed.detail is not None:
-            decoded = decoded + (1.0 - self._own) * (1.0 - likeness) * analysed.detail
-        own = self._own * kept_of_own(likeness)
-        return decoded + own * self._step.known * (analysed.envelope - decoded) if own else decoded
+            decoded = decoded + (1.0 - self._own) * (1.0 - self.settings.likeness) * analysed.detail
+        return decoded + self._own * self._step.known * (analysed.envelope - decoded) if self._own else decoded
 
     def _match(self, number: int, window: Window, samples: np.ndarray, analysed: Analysed) -> np.ndarray:
         wanted_db, (compared_db, whole_db) = analysed.loudness_db[0], analysed.loudness_db - self._loudness(samples)

@@ -14,6 +14,7 @@ from typing import Protocol
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from engine.analysis.pitch import Pitch
 from engine.conversion.articulation import (
@@ -28,6 +29,8 @@ from engine.networks.envelope_decoder import EnvelopeDecoder
 from engine.networks.recorded_excitation import RecordedExcitation
 from engine.networks.synthesizer import Residual, Synthesizer
 from engine.voices.voice import Voice
+
+_OWN_TIMBRES = 0.87, 0.92  # cosines: other people are below them, the voice itself is above them (EXPERIMENTS)
 
 
 class Kept(Protocol):
@@ -52,6 +55,15 @@ class Kept(Protocol):
 def beyond(voice: Voice, is_sung: bool) -> float:
     """Return how far the timbre is pushed beyond the voice's, away from the recording's."""
     return BEYOND if voice.card.is_known_to(is_sung) else BEYOND_THE_KNOWN
+
+
+def share_of_own(voice: Voice, timbre: Tensor) -> float:
+    """Return how surely it is the voice itself that was recorded, 0..1, by the recording's timbre (TIMBRE,)."""
+    if voice.is_scored:
+        return 0.0
+    first, last = _OWN_TIMBRES
+    cosine = float(functional.cosine_similarity(timbre.cpu(), voice.timbre.cpu(), 0))
+    return min(1.0, max(0.0, (cosine - first) / (last - first)))
 
 
 @dataclass(frozen=True)

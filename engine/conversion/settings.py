@@ -129,7 +129,7 @@ class ConversionSettings:
 
 
 ConversionSettings.presets = {
-    "melodic": ConversionSettings(accent=1.0),  # a little more like the voice (engine/EXPERIMENTS.md)
+    "melodic": ConversionSettings(accent=1.0, likeness=1.0),  # more like the voice (engine/EXPERIMENTS.md)
     "rhythmic": ConversionSettings(),
     "spoken": ConversionSettings(),
 }

@@ -70,6 +70,8 @@ class Voice:
         Content of its own recordings.
     folder : Path or None
         Where it was loaded from.
+    is_scored : bool
+        Whether its decoder is being scored, so that its own recordings are decoded like those of others.
     """
 
     card: VoiceCard
@@ -80,6 +82,7 @@ class Voice:
     decoder: EnvelopeDecoder
     retrieval_frames: Tensor
     folder: Path | None = None
+    is_scored: bool = False
 
     def __repr__(self) -> str:
         return f"Voice({self.card.name})"

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from engine.analysis.envelope import BANDS, LOW_BANDS, band_centres
-from engine.conversion.articulation import articulate, kept_of_own, protect_consonants, share_of_own, warp_bands
+from engine.conversion.articulation import articulate, protect_consonants, warp_bands
 
 
 def decoded(frames: int = 200) -> torch.Tensor:
@@ -67,21 +67,3 @@ def test_warp_bands_applies_one_factor_per_row():
     warped = warp_bands(resonance(1000.0).expand(2, 3, BANDS), torch.tensor([1.0, 1.3]))
     torch.testing.assert_close(warped[:1], resonance(1000.0), atol=0.01, rtol=0)
     assert warped[1, 0].argmax() > warped[0, 0].argmax()
-
-
-def at_cosine(timbre: torch.Tensor, cosine: float) -> torch.Tensor:
-    """A timbre of another length that has this cosine with a timbre."""
-    across = torch.randn(len(timbre), generator=torch.Generator().manual_seed(0))
-    across -= (across @ timbre) / (timbre @ timbre) * timbre
-    return 3.0 * (cosine * timbre / timbre.norm() + (1.0 - cosine**2) ** 0.5 * across / across.norm())
-
-
-@pytest.mark.parametrize(("cosine", "share"), [(-1.0, 0.0), (0.86, 0.0), (0.895, 0.5), (0.93, 1.0), (1.0, 1.0)])
-def test_share_of_own_rises_with_the_cosine_of_the_timbres(voice, cosine, share):
-    assert share_of_own(at_cosine(voice.timbre, cosine), voice.timbre) == pytest.approx(share, abs=1e-3)
-
-
-def test_kept_of_own_is_nothing_at_a_whole_likeness_and_soon_all():
-    assert kept_of_own(1.0) == 0.0
-    assert 0.0 < kept_of_own(0.95) < kept_of_own(0.9) < 1.0
-    assert kept_of_own(0.8) == kept_of_own(0.0) == 1.0

@@ -1,6 +1,7 @@
 """What is rendered of a moment is the same offline, live and in an export: one step, told apart by what is known."""
 
 import ast
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import torch
 
 from engine.analysis.envelope import BANDS
 from engine.analysis.pitch import Pitch
-from engine.conversion.rendering_step import RenderingStep
+from engine.conversion.rendering_step import RenderingStep, share_of_own
 from engine.conversion.settings import ConversionSettings
 from engine.networks.base import load_base
 from engine.networks.content_encoder import CONTENT
@@ -86,3 +87,16 @@ def test_rendering_is_composed_in_one_module_alone():
         if not name.startswith(("research/", "training/")) and name not in allowed:
             found |= {(name, one.id) for one in calls if isinstance(one, ast.Name) and one.id in parts}
     assert not found
+
+
+def at_cosine(timbre: torch.Tensor, cosine: float) -> torch.Tensor:
+    """A timbre of another length that has this cosine with a timbre."""
+    across = torch.randn(len(timbre), generator=torch.Generator().manual_seed(0))
+    across -= (across @ timbre) / (timbre @ timbre) * timbre
+    return 3.0 * (cosine * timbre / timbre.norm() + (1.0 - cosine**2) ** 0.5 * across / across.norm())
+
+
+@pytest.mark.parametrize(("cosine", "share"), [(-1.0, 0.0), (0.86, 0.0), (0.895, 0.5), (0.93, 1.0), (1.0, 1.0)])
+def test_share_of_own_rises_with_the_cosine_of_the_timbres(voice, cosine, share):
+    assert share_of_own(voice, at_cosine(voice.timbre, cosine)) == pytest.approx(share, abs=1e-3)
+    assert share_of_own(replace(voice, is_scored=True), at_cosine(voice.timbre, cosine)) == 0.0
