@@ -243,7 +243,8 @@ def voice_from(card: VoiceCard, weights: Mapping[str, Tensor], folder: Path | No
     if not all(torch.isfinite(value).all() for value in [frames, *vectors.values(), *decoder.state_dict().values()]):
         raise VoiceError(damaged_weights(card.id))
     decoder.eval().requires_grad_(False)
-    return Voice(card, *(vectors[name] for name in shapes), decoder, frames, folder)
+    timbre, spread, centre, contrast = vectors.values()
+    return Voice(card, timbre, spread, centre, contrast, decoder, frames, folder)
 
 
 def _refuse_earlier(card: VoiceCard) -> None:
