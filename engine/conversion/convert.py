@@ -35,6 +35,7 @@ from engine.conversion.harmony import NONE, furthest
 from engine.conversion.key_fit import best_key_for, fitting_key
 from engine.conversion.note_limits import notes_beyond
 from engine.conversion.renderer import Renderer, ShapedMelody
+from engine.conversion.rendering_step import share_of_own
 from engine.conversion.rvc_renderer import renderer_for
 from engine.conversion.settings import BEST, REFUSE, ConversionSettings, chosen_by
 from engine.conversion.settings import Chosen as Chosen
@@ -51,6 +52,7 @@ from engine.texts import joined, ntr, numeral, tr
 from engine.units import HOP, SAMPLE_RATE
 from engine.version import __version__
 from engine.voices.imported import AnyVoice, networks_digest, voice_of
+from engine.voices.voice import Voice
 from engine.workers import Threads, Workers
 
 _ANALYSING = tr("analysing")
@@ -389,13 +391,15 @@ def _refuse_other_count(settings: ConversionSettings, targets: list[Path]) -> No
 def chosen_transpose(settings: ConversionSettings, survey: Survey, voice: AnyVoice) -> float:
     """Return the transposition in semitones: that of the settings, or the one that fits the voice and keeps all notes.
 
+    What the voice itself spoke or sang is not moved by `auto`.
+
     Raises SettingsError for the best key if the voice's range is not known.
     """
     if not isinstance(settings.transpose, str):
         return settings.transpose
     if settings.transpose == BEST:
         return best_key_for(survey.seconds_of_notes, voice.card, survey.style == "melodic").semitones
-    if not survey.voiced:
+    if not survey.voiced or (isinstance(voice, Voice) and share_of_own(voice, survey.timbre)):
         return 0
     return fitting_key(survey.pitch, survey.seconds_of_notes, voice.card, survey.style == "melodic")
 

@@ -20,7 +20,7 @@ from engine.conversion.articulation import foreground, known_bands, less_colour
 from engine.conversion.doubles import Apart, DetectedDoubles, no_doubles
 from engine.conversion.harmony import NONE, UNISON, harmony_curve
 from engine.conversion.pitch_shaping import fold_pitch, smooth_pitch, snap_pitch
-from engine.conversion.rendering_step import RenderingStep, beyond
+from engine.conversion.rendering_step import RenderingStep, beyond, share_of_own
 from engine.conversion.settings import ConversionSettings
 from engine.conversion.take_variation import LOUDNESS, PITCH, detune, drift, timbre_offset
 from engine.features.analysed_windows import AnalysedWindows
@@ -196,6 +196,7 @@ class Renderer:
         self._source_timbre = self._placed(survey.timbre)
         self._is_sung = survey.style == "melodic"
         self._beyond = beyond(voice, self._is_sung)
+        self._own = share_of_own(voice, survey.timbre)
         self._sustained = SustainedNotes(self._placed(survey.sustained.rows))
 
     def render(self, window: Window) -> list[np.ndarray]:
@@ -296,7 +297,8 @@ class Renderer:
         """Return the content, (1, frames, CONTENT), and what the decoder cannot reproduce, if that is wanted."""
         settings, is_sung = self.settings, self._is_sung
         content = self.base.content(features[None], self._feature_mean[None], len(pitch))
-        detail = self._detail(pitch, envelope, content, loudness) if settings.likeness < 1.0 else None
+        wanted = settings.likeness < 1.0 and self._own < 1.0
+        detail = self._detail(pitch, envelope, content, loudness) if wanted else None
         said = self._steady_content(content[0], envelope, self._placed(pitch.voicing)) if is_sung else content[0]
         steady_frames = STEADY_FRAMES if is_sung else 0
         return retrieve(said, self.voice.retrieval_frames, settings.retrieval, steady_frames)[None], detail
@@ -365,13 +367,20 @@ class Renderer:
         with torch.inference_mode():
             prosody = self._prosody(pitch, analysed.loudness)
             timbre = self._timbre(number) + self._beyond * (voice.timbre - self._source_timbre)
-            detail = None if analysed.detail is None else (1.0 - settings.likeness) * analysed.detail
             decoded = self._step.decode(
-                analysed.content[0], prosody, timbre, settings.formant_shift_semitones, detail
-            )
+                analysed.content[0], prosody, timbre, settings.formant_shift_semitones,
+                partial(self._as_recorded, analysed),
+            )  # fmt: skip
             voicing = self._placed(pitch.voicing)
             decoded = self._step.with_consonants(decoded, analysed.envelope, voicing, analysed.loudness, settings)
             return decoded + self.survey.level.nepers
+
+    def _as_recorded(self, analysed: Analysed, decoded: Tensor) -> Tensor:
+        """Give what was decoded, (frames, BANDS), what is kept of the recording's articulation: of one of the voice
+        itself the envelope, of others what the decoder cannot reproduce."""
+        if analysed.detail is not None:
+            decoded = decoded + (1.0 - self._own) * (1.0 - self.settings.likeness) * analysed.detail
+        return decoded + self._own * self._step.known * (analysed.envelope - decoded) if self._own else decoded
 
     def _match(self, number: int, window: Window, samples: np.ndarray, analysed: Analysed) -> np.ndarray:
         wanted_db, (compared_db, whole_db) = analysed.loudness_db[0], analysed.loudness_db - self._loudness(samples)

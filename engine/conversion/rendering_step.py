@@ -8,11 +8,13 @@ samples. Live the next samples have to leave, so the change of loudness is compu
 is exported ends before consonants and loudness, which are no networks.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from engine.analysis.pitch import Pitch
 from engine.conversion.articulation import (
@@ -27,6 +29,8 @@ from engine.networks.envelope_decoder import EnvelopeDecoder
 from engine.networks.recorded_excitation import RecordedExcitation
 from engine.networks.synthesizer import Residual, Synthesizer
 from engine.voices.voice import Voice
+
+_OWN_TIMBRES = 0.87, 0.92  # cosines: other people are below them, the voice itself is above them (EXPERIMENTS)
 
 
 class Kept(Protocol):
@@ -53,6 +57,15 @@ def beyond(voice: Voice, is_sung: bool) -> float:
     return BEYOND if voice.card.is_known_to(is_sung) else BEYOND_THE_KNOWN
 
 
+def share_of_own(voice: Voice, timbre: Tensor) -> float:
+    """Return how surely it is the voice itself that was recorded, 0..1, by the recording's timbre (TIMBRE,)."""
+    if voice.is_scored:
+        return 0.0
+    first, last = _OWN_TIMBRES
+    cosine = float(functional.cosine_similarity(timbre.cpu(), voice.timbre.cpu(), 0))
+    return min(1.0, max(0.0, (cosine - first) / (last - first)))
+
+
 @dataclass(frozen=True)
 class RenderingStep:
     """Renders frames in a voice. Tensors lie on the device of the networks; known (BANDS,): what the recording has."""
@@ -68,18 +81,16 @@ class RenderingStep:
         prosody: Tensor,
         timbre: Tensor,
         formant_semitones: float = 0.0,
-        detail: Tensor | None = None,
+        as_recorded: Callable[[Tensor], Tensor] = lambda decoded: decoded,
         last: int | None = None,
     ) -> Tensor:
         """Return the log envelope relative to the recording's level, (frames, BANDS).
 
-        content (frames, CONTENT); prosody (frames, 3); timbre (TIMBRE,); detail (frames, BANDS): added to what the
-        voice articulates; last: so many of the frames instead.
+        content (frames, CONTENT); prosody (frames, 3); timbre (TIMBRE,); as_recorded: gives what the voice articulates,
+        (frames, BANDS), what is kept of the recording's articulation; last: so many of the frames instead.
         """
         decoded = self.decoder(content[None], prosody[None], timbre[None], last)[0]
-        decoded = articulate(decoded, self.voice.centre, self.voice.contrast)
-        if detail is not None:
-            decoded = decoded + detail
+        decoded = as_recorded(articulate(decoded, self.voice.centre, self.voice.contrast))
         if formant_semitones:
             decoded = warp_bands(decoded[None], torch.tensor([2.0 ** (formant_semitones / 12)]))[0]
         return decoded

@@ -56,7 +56,7 @@ class ConversionSettings:
     )
     seed: int = setting(0, 0, 2**31 - 1, tr("The same number gives exactly the same takes again."))
     likeness: float = setting(
-        1.0, 0.0, 1.0, tr("Higher sounds more like the voice, lower keeps more of the recording's own articulation.")
+        0.8, 0.0, 1.0, tr("Higher sounds more like the voice, lower keeps more of the recording's own articulation.")
     )
     retrieval: float = setting(
         0.0,
@@ -129,8 +129,8 @@ class ConversionSettings:
 
 
 ConversionSettings.presets = {
-    "melodic": ConversionSettings(accent=1.0),  # a little more like the voice (engine/EXPERIMENTS.md)
-    "rhythmic": ConversionSettings(likeness=0.8),
+    "melodic": ConversionSettings(accent=1.0, likeness=1.0),  # more like the voice (engine/EXPERIMENTS.md)
+    "rhythmic": ConversionSettings(),
     "spoken": ConversionSettings(),
 }
 
@@ -140,7 +140,7 @@ class ConversionValues(TypedDict, total=False):
 
     Examples
     --------
-    >>> values: ConversionValues = {"takes": 2, "likeness": 0.8}
+    >>> values: ConversionValues = {"takes": 2, "likeness": 0.9}
     """
 
     transpose: float | Literal["auto", "best"]
@@ -206,8 +206,8 @@ def by_style(preset: str, given: Mapping[str, Any]) -> Callable[[Style], Convers
 
     Examples
     --------
-    >>> by_style("auto", {"takes": 2})("rhythmic").likeness
-    0.8
+    >>> by_style("auto", {"takes": 2})("melodic").accent
+    1.0
     """
     if preset != AUTO and preset not in ConversionSettings.presets:
         names = ", ".join([AUTO, *ConversionSettings.presets])

@@ -7,7 +7,7 @@ file; the scores are measured on these files.
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +29,7 @@ from engine.networks.base import BaseModel
 from engine.networks.synthesizer import synthesize
 from engine.units import HOP, SAMPLE_RATE
 from engine.voices.imported import AnyVoice
+from engine.voices.voice import Voice
 
 FOREIGN = Path(__file__).parents[1] / "samples" / "foreign"
 _MOST_CENTS = 100.0  # a frame further off counts as this much
@@ -109,7 +110,9 @@ class Audition:
 
     def _converted(self, part: Part, voice: AnyVoice, folder: Path) -> dict[str, float]:
         """Convert one recording to `folder`/<part>.flac and measure the result."""
-        settings = ConversionSettings(transpose=0 if part.own else "auto")
+        # nothing of the recording's own articulation is scored as the voice's
+        settings = ConversionSettings(transpose=0 if part.own else "auto", likeness=1.0)
+        voice = replace(voice, is_scored=True) if isinstance(voice, Voice) else voice
         threads = 2 if self.at_once > 1 else None  # beside the others
         conversion = convert(part.audio, voice, settings, device=self.device, rate=SAMPLE_RATE, threads=threads)
         rendered = conversion.takes[0].audio

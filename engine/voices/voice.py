@@ -70,6 +70,8 @@ class Voice:
         Content of its own recordings.
     folder : Path or None
         Where it was loaded from.
+    is_scored : bool
+        Whether its decoder is being scored, so that its own recordings are decoded like those of others.
     """
 
     card: VoiceCard
@@ -80,6 +82,7 @@ class Voice:
     decoder: EnvelopeDecoder
     retrieval_frames: Tensor
     folder: Path | None = None
+    is_scored: bool = False
 
     def __repr__(self) -> str:
         return f"Voice({self.card.name})"
@@ -242,7 +245,8 @@ def voice_from(card: VoiceCard, weights: Mapping[str, Tensor], folder: Path | No
     if not all(map(are_finite, [frames, *vectors.values(), *decoder.state_dict().values()])):
         raise VoiceError(damaged_weights(card.id))
     decoder.eval().requires_grad_(False)
-    return Voice(card, decoder=decoder, retrieval_frames=frames, folder=folder, **vectors)
+    timbre, spread, centre, contrast = vectors.values()
+    return Voice(card, timbre, spread, centre, contrast, decoder, frames, folder)
 
 
 def _refuse_earlier(card: VoiceCard) -> None:

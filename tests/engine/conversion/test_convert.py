@@ -280,6 +280,14 @@ def test_convert_auto_transpose_moves_the_melody_towards_the_pitch_of_the_voice(
     assert convert(Audio(np.zeros((1, 1000), np.float32), SAMPLE_RATE), voice, settings_).transpose == 0
 
 
+def test_convert_auto_transpose_leaves_what_the_voice_itself_recorded(sing, voice):
+    recording, chosen = Audio(sing(2.0, hertz=400.0)[None], SAMPLE_RATE), ConversionSettings(transpose="auto")
+    result = convert(recording, voice, chosen)
+    itself = replace(voice, timbre=torch.from_numpy(result.edit_data.timbre))
+    assert result.transpose != 0
+    assert convert(recording, itself, chosen).transpose == 0
+
+
 def test_convert_best_transpose_brings_high_notes_down_to_the_vocal_range(sing, voice):
     """Notes 13 and 15 semitones above the range, which no octave of `auto` reaches."""
     highest = note_number(voice.card.vocal_range["max"])

@@ -12,10 +12,11 @@ from engine.audio.resampling import resample
 from engine.conversion.articulation import BEYOND
 from engine.conversion.renderer import Renderer, ShapedMelody
 from engine.conversion.settings import ConversionSettings
-from engine.features.survey import survey_recording
+from engine.features.survey import Survey, survey_recording
 from engine.features.sustained_notes import SustainedNotes
 from engine.networks.base import load_base
 from engine.units import HOP, SAMPLE_RATE
+from engine.voices.voice import Voice
 
 
 @pytest.fixture(scope="module")
@@ -130,17 +131,33 @@ def test_renderer_does_not_amplify_a_quiet_pause_of_a_band_limited_recording(sin
 
 def test_renderer_moves_the_timbre_past_the_voice_away_from_the_recording(recording, voice):
     windows = list(cut_windows([recording]))
-    settings = ConversionSettings()
-    found = survey_recording([recording], load_base())
+    settings = ConversionSettings(likeness=1.0)
+    found, scored = survey_recording([recording], load_base()), replace(voice, is_scored=True)
 
     def sung(timbre: torch.Tensor, target_timbre: torch.Tensor) -> np.ndarray:
-        survey, changed = replace(found, timbre=target_timbre), replace(voice, timbre=timbre)
+        survey, changed = replace(found, timbre=target_timbre), replace(scored, timbre=timbre)
         return Renderer(load_base(), changed, survey, settings, ShapedMelody(settings, 0)).render(windows[0])[0]
 
     itself = sung(voice.timbre, voice.timbre)  # a recording of the voice is no way off: nothing to move past
     beyond = voice.timbre + BEYOND * (voice.timbre - found.timbre)
     np.testing.assert_allclose(sung(voice.timbre, found.timbre), sung(beyond, beyond), atol=1e-5)
     assert np.abs(sung(voice.timbre, found.timbre) - itself).max() > 1e-3
+
+
+def test_renderer_leaves_a_recording_of_the_voice_itself_as_it_is(sing, voice):
+    own = sing(3.0)[None]
+    found = replace(survey_recording([own], load_base()), timbre=voice.timbre)
+
+    def off_db(voice: Voice, survey: Survey) -> float:
+        settings = ConversionSettings(transpose=0)
+        renderer = Renderer(load_base(), voice, survey, settings, ShapedMelody(settings, 0))
+        [take] = renderer.render(next(cut_windows([own])))
+        return float(10 * np.log10(np.square(take - own).mean() / np.square(own).mean()))
+
+    itself, of_a_stranger = off_db(voice, found), off_db(voice, replace(found, timbre=-voice.timbre))
+    assert itself < -15.0
+    assert of_a_stranger > itself + 6.0
+    assert off_db(replace(voice, is_scored=True), found) > itself + 6.0
 
 
 def test_renderer_moves_the_timbre_less_far_for_speech_with_a_sung_only_voice(recording, voice):

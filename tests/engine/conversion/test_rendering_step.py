@@ -1,6 +1,7 @@
 """What is rendered of a moment is the same offline, live and in an export: one step, told apart by what is known."""
 
 import ast
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import torch
 
 from engine.analysis.envelope import BANDS
 from engine.analysis.pitch import Pitch
-from engine.conversion.rendering_step import RenderingStep
+from engine.conversion.rendering_step import RenderingStep, share_of_own
 from engine.conversion.settings import ConversionSettings
 from engine.networks.base import load_base
 from engine.networks.content_encoder import CONTENT
@@ -38,11 +39,11 @@ def test_decode_of_the_last_frames_is_the_end_of_the_whole(step, voice, frames):
     torch.testing.assert_close(last, whole[-5:], rtol=1e-4, atol=1e-4)
 
 
-def test_decode_moves_formants_up_and_adds_detail(step, voice, frames):
+def test_decode_moves_formants_up_and_keeps_what_the_recording_articulates(step, voice, frames):
     with torch.inference_mode():
         plain = step.decode(*frames, voice.timbre)
-        detail = torch.full((FRAMES, BANDS), 0.25)
-        torch.testing.assert_close(step.decode(*frames, voice.timbre, detail=detail), plain + 0.25)
+        kept = step.decode(*frames, voice.timbre, as_recorded=lambda decoded: decoded + 0.25)
+        torch.testing.assert_close(kept, plain + 0.25)
         moved = step.decode(*frames, voice.timbre, formant_semitones=4.0)
     assert not torch.allclose(moved, plain, atol=0.1)
 
@@ -86,3 +87,16 @@ def test_rendering_is_composed_in_one_module_alone():
         if not name.startswith(("research/", "training/")) and name not in allowed:
             found |= {(name, one.id) for one in calls if isinstance(one, ast.Name) and one.id in parts}
     assert not found
+
+
+def at_cosine(timbre: torch.Tensor, cosine: float) -> torch.Tensor:
+    """A timbre of another length that has this cosine with a timbre."""
+    across = torch.randn(len(timbre), generator=torch.Generator().manual_seed(0))
+    across -= (across @ timbre) / (timbre @ timbre) * timbre
+    return 3.0 * (cosine * timbre / timbre.norm() + (1.0 - cosine**2) ** 0.5 * across / across.norm())
+
+
+@pytest.mark.parametrize(("cosine", "share"), [(-1.0, 0.0), (0.86, 0.0), (0.895, 0.5), (0.93, 1.0), (1.0, 1.0)])
+def test_share_of_own_rises_with_the_cosine_of_the_timbres(voice, cosine, share):
+    assert share_of_own(voice, at_cosine(voice.timbre, cosine)) == pytest.approx(share, abs=1e-3)
+    assert share_of_own(replace(voice, is_scored=True), at_cosine(voice.timbre, cosine)) == 0.0
