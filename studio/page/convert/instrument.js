@@ -38,8 +38,8 @@ import { Trim } from "./trim.js";
 
 const ID = "instrument";
 const PICTURE = "timbre-picture"; // where the browser keeps it
-const GUTTER = 168, NARROW_GUTTER = 48; // left of the lanes, for their names
-const STRIP = 44; // height of a lane
+const GUTTER = 80, MIXED_GUTTER = 132, NARROW_GUTTER = 48; // left of the lanes, for their names, and for faders
+const STRIP = 32, MIXED_STRIP = 40; // height of a lane
 const LAYERS = { waveform: [tr("Waveform"), tr("Show the waveform")], spectrogram: [tr("Spectrogram"), tr("Show the spectrogram")], pitch: [tr("Pitch"), tr("Show the pitch")] };
 const KEYS = tr("Space plays. 0 to 9 choose a lane, B goes back to the lane before, at the same position. L repeats, E edits the pitch. Arrow keys on the picture move the cursor, Enter plays from there; + and − zoom.");
 const WELCOME = tr("Press play or the space bar, and change the lane: one performance in three voices."), DROP = tr("Drop your own vocal anywhere.");
@@ -267,7 +267,7 @@ class Instrument extends Player {
     }
     const lanes = this.querySelector(".tracks");
     lanes?.setAttribute("aria-label", tr("Lanes"));
-    this.#screen.replaceChildren(this.#roll, view, ...(lanes ? [lanes] : []), ...(this.#isEditing() ? [] : this.#trim.handles));
+    this.#screen.replaceChildren(view, this.#roll, ...(lanes ? [lanes] : []), ...(this.#isEditing() ? [] : this.#trim.handles));
     if (this.#isWelcome) bar.before(make("p", { class: "welcome" }, make("b", {}, WELCOME), " ", DROP));
     if (this.#isEditing()) bar.after(this.#editor);
     else bar.after(this.#screen);
@@ -326,13 +326,13 @@ class Instrument extends Player {
     });
     const edit = this.querySelector(".edit");
     if (edit) edit.disabled = !this.#isEditing() && !this.data.tracks[this.chosen].downloads;
-    const alone = this.data.tracks.length === 1, hasLanes = !alone || Boolean(recording);
+    const isMixed = this.#company.isThere, alone = this.data.tracks.length === 1, hasLanes = !alone || Boolean(recording);
     const backdrop = {
       ...moved(roll, this.#offset - origin), follows: this.data.id, origin_s: origin, isClose: true, loudness: null,
       shown: roll?.shown ?? ["notes"], layers: roll || isFound ? layers : ["waveform"], wave: waves[this.chosen], label: tr("Position"), id: this.data.id, group: ID,
-      gutter: this.#narrow.matches ? NARROW_GUTTER : GUTTER, stripHeight: STRIP,
+      gutter: this.#narrow.matches ? NARROW_GUTTER : isMixed ? MIXED_GUTTER : GUTTER, stripHeight: isMixed ? MIXED_STRIP : STRIP,
       colour: track.avatar?.colour ?? "var(--range)",
-      strips: hasLanes ? waves.map((waveform, index) => ({ waveform, isChosen: index === this.chosen, colour: this.data.tracks[index].avatar?.colour, label: this.#narrow.matches || (alone && !this.#company.isThere) ? labelOf(this.data.tracks[index]) : null })).concat(this.#beside()) : [],
+      strips: hasLanes ? waves.map((waveform, index) => ({ waveform, isChosen: index === this.chosen, colour: this.data.tracks[index].avatar?.colour, label: this.#narrow.matches || (alone && !isMixed) ? labelOf(this.data.tracks[index]) : null })).concat(this.#beside()) : [],
     };
     if (this.#isEditing()) this.#editor.backdrop = backdrop;
     else {

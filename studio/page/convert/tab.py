@@ -79,9 +79,9 @@ class ConvertTab:
         for choice in (layout.one, layout.several):
             page.on(
                 choice.select,
-                self.turn_to(str(choice.id), layout),
+                self.turn_to(str(choice.id)),
                 shift,
-                [*self.buttons.values(), layout.scores, *shift, self.result.ended],
+                [*self.buttons.values(), *shift, self.result.ended],
                 notice=self.problem,
             )
 
@@ -106,13 +106,13 @@ class ConvertTab:
         restored = [*filled, *self.batch.outputs, *self.song.outputs, self.welcome, recording.part]
         page.on(page.blocks.load, self.come_back, kept, restored)
 
-    def turn_to(self, choice: str, layout: Layout) -> Callable[..., Updates]:
+    def turn_to(self, choice: str) -> Callable[..., Updates]:
         """Return what is done when a tab of the input is turned to."""
 
         def turn(visit: Visit, was_one: bool, *shift: Any) -> Updates:
             is_one = choice == "one"
             seen: Values = {one: gr.Button(visible=name == choice) for name, one in self.buttons.items()}
-            seen |= {layout.scores: gr.Column(visible=is_one), self.result.ended: silent()}
+            seen[self.result.ended] = silent()
             return seen | {self.alone: is_one} | (self.fit.exchange(*shift) if is_one != was_one else {})
 
         return turn

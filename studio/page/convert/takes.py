@@ -108,7 +108,7 @@ class Takes:
         self.effects = gr.State(None)  # that the takes are heard with; None: their own
         self.part = part()
         self.problem = notice("convert-result-problem")
-        with gr.Row(visible=False, elem_id="convert-result") as self.whole:
+        with layout.result, gr.Row(visible=False, elem_id="convert-result") as self.whole:
             self.title = gr.HTML(elem_id="convert-title")
             self.earlier = gr.Dropdown(
                 label=tr("Previous results"), show_label=False, container=False, visible=False, scale=0, min_width=260,

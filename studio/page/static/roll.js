@@ -477,7 +477,7 @@ export class Roll extends Listener {
   #layOut(width, height) {
     const isOfNotes = (this.#picture?.scale ?? "note") === "note";
     const left = this.#data.gutter ?? (!isOfNotes ? HERTZ : width < NARROW ? NARROW_HEIGHTS : HEIGHTS);
-    this.#plot.box = { x: left, y: 4, width: Math.max(width - left - (this.#data.layers ? 10 : 2), 10), height: Math.max(height - this.#lanesHeight() - TIMES - 6, 40) };
+    this.#plot.box = { x: left, y: 4, width: Math.max(width - left - (this.#data.layers ? 6 : 2), 10), height: Math.max(height - this.#lanesHeight() - TIMES - 6, 40) };
     let y = this.#plot.box.y + this.#plot.box.height + GAP;
     const placed = (more, height, gap) => {
       const box = { x: left, y, width: this.#plot.box.width, height };
