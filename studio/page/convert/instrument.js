@@ -15,6 +15,7 @@
 //   parts:     which voices sing which parts of the recording, as regions.js writes it
 //   away:      true: the recording was put away, or another one is read; its picture stays, pale, until the next one is
 //              there; null: there is none that a browser could have kept the picture of
+//   auditions: [{id: of a voice, url or null, isDone}]: the recording's phrase in all voices, which the cards play
 //   song:      the id of the recording that is there, once nothing of an earlier song is beside it; kept as data-song
 //   welcome:   takes of a sample, as above, its roll, and of each lane a waveform {step_s, high}: shown until there is a recording
 //   editor:    data of <timbre-pitch-editor>, and `heard`; while there is any, that is the mode
@@ -27,6 +28,8 @@
 import { BACKING, BackingOffset } from "./backing-offset.js";
 import { Company, VOCAL } from "./company.js";
 import { isTyped, make, tell } from "./dom.js";
+import { draggedOut } from "./drag-out.js";
+import { Loop, phraseOf } from "./loop.js";
 import { menu } from "./menu.js";
 import { PartVoices } from "./part-voices.js";
 import { PhraseLanes } from "./phrase-lanes.js";
@@ -60,6 +63,7 @@ class Instrument extends Player {
   #comp = new PhraseLanes(this.#roll, () => this.data.tracks, (index, seconds) => (this.choose(index), this.#roll.seek(seconds)), (said) => this.#showComping(said));
   #backing = new BackingOffset(this.#roll, () => this.#stripOf(BACKING), () => this.#draw(), (offset_s) => this.#moved(offset_s));
   #company = new Company(() => this.#mixed());
+  #loop = new Loop(this.#roll, (loop) => (this.repeats = Boolean(loop)));
   #narrow = matchMedia("(max-width: 600px)");
 
   constructor() {
@@ -94,10 +98,12 @@ class Instrument extends Player {
   /** Take a part: {of, data}. */
   take({ of, data }) {
     const before = this.#parts;
+    if (of === "auditions") return document.dispatchEvent(new CustomEvent("timbre-auditions", { detail: data }));
     if (of === "song") return data && (this.dataset.song = data);
     if (of === "away" && data) return this.toggleAttribute("data-away", true);
     if (of === "away") return this.hasAttribute("data-away") && this.#forget();
     if (of === "recording") this.toggleAttribute("data-away", false);
+    if (of === "recording" && data?.id !== before.recording?.id) this.#loop.forget();
     if (of === "parts") return (this.#voices.written = data);
     if (of === "comp") return (this.#comp.data = data);
     this.#parts = { ...before, [of]: data };
@@ -168,6 +174,7 @@ class Instrument extends Player {
     this.toggleAttribute("data-company", this.#company.isThere);
     this.toggleAttribute("data-editing", this.#isEditing());
     this.toggleAttribute("data-welcome", this.#isWelcome);
+    this.toggleAttribute("data-recording", Boolean(recording));
     this.toggleAttribute("data-takes", Boolean(takes) && !this.#isWelcome);
     super.data = tracks.length ? { id, tracks, chosen: chosen ?? Math.min(this.chosen, tracks.length - 1) } : null;
     if (chosen !== null) this.choose(chosen, false);
@@ -199,8 +206,17 @@ class Instrument extends Player {
   get stretch() {
     const { start, stop } = super.stretch, selected = this.#isEditing() && this.repeats ? this.#editor.selection : null;
     if (selected) return { start: selected.start + this.#offset, stop: selected.end + this.#offset };
+    const loop = this.repeats && !this.#isEditing() ? this.#loop.kept : null;
+    if (loop) return { start: Math.max(loop.start, start), stop: Math.min(loop.stop, stop) };
     const trim = this.chosen === 0 && !this.#isEditing() ? this.#trim.kept : null;
     return trim ? { start: trim.start + this.#first, stop: Math.min(trim.stop + this.#first, stop) } : { start, stop };
+  }
+
+  /** A few seconds of the recording, in its own time: {start_s, stop_s}; null without one. */
+  get phrase() {
+    const { recording } = this.#parts, marked = this.#loop.kept ?? this.#trim.kept;
+    const own = marked && { start: Math.max(0, marked.start - this.#first), stop: marked.stop - this.#first };
+    return recording && phraseOf(recording.duration_s, own, this.#waveforms.get(recording.url));
   }
 
   choose(index, tells = true) {
@@ -267,6 +283,7 @@ class Instrument extends Player {
     }
     const lanes = this.querySelector(".tracks");
     lanes?.setAttribute("aria-label", tr("Lanes"));
+    this.data.tracks.forEach((track, index) => track.file && draggedOut(lanes.children[index], track, () => this.#save(index)));
     this.#screen.replaceChildren(view, this.#roll, ...(lanes ? [lanes] : []), ...(this.#isEditing() ? [] : this.#trim.handles));
     if (this.#isWelcome) bar.before(make("p", { class: "welcome" }, make("b", {}, WELCOME), " ", DROP));
     if (this.#isEditing()) bar.after(this.#editor);
@@ -291,6 +308,12 @@ class Instrument extends Player {
     const stems = song ? [{ label: tr("Vocal"), name: VOCAL, url }, ...this.#company.lanes].filter((lane) => lane.url).map(stem) : [];
     formats.append(make("div", { class: "choices" }, others, stems));
     return [make("span", { class: "what" }, tr("Export")), first, formats];
+  }
+
+  /** Download a lane in the preferred format. */
+  #save(index) {
+    this.choose(index);
+    this.querySelector(".downloads > .download")?.click();
   }
 
   #button(text, title, act, isThere = true, kind = "") {
@@ -336,7 +359,7 @@ class Instrument extends Player {
     };
     if (this.#isEditing()) this.#editor.backdrop = backdrop;
     else {
-      const gestures = [this.#comp, this.#backing, this.#voices], painted = [...(isRecording ? [this.#trim] : []), this.#voices, this.#comp];
+      const gestures = [this.#loop, this.#comp, this.#backing, this.#voices], painted = [...(isRecording ? [this.#trim] : []), this.#voices, this.#comp, this.#loop];
       this.#roll.paintOver = (...given) => painted.forEach((one) => one.paint(...given));
       this.#roll.grasp = (place, event) => gestures.some((one) => one.begin(place, event));
       const curves = (backdrop.curves ?? []).map((curve, index, all) => ({ ...curve, isSung: isFound && index === all.length - 1 }));

@@ -10,8 +10,8 @@ The middle one is the timeline. input: tabs (One recording, Batch), which what i
     result: the results of before, and samples while there is no recording; it stands in the row of the picture's tools;
     scores: beside it, of the result, folds that open over the picture.
 The right one is the inspector, a sheet that is opened where there is no room for it. pitch: how the recording fits the
-voice; style; character and effects: the settings used most, and a fold (more) with the others; harmonies: what sings with a
-take; song: a fold with what makes the recording one.
+voice; style; character and effects: the settings used most, and a fold (more) with the others; harmonies: what sings
+with a take; song: a fold with what makes the recording one.
 The bar at the lower edge of the window, where the instrument has its transport:
     progress: while there is any;
     transpose: the shift, and what finds one;
@@ -32,19 +32,18 @@ class Layout:
     def __init__(self) -> None:
         with gr.Column(elem_id="convert"):
             self.voice = gr.Column(elem_id="convert-left")
-            with gr.Column(elem_id="convert-middle"):
-                with gr.Tabs(elem_id="convert-input") as self.input:
-                    with gr.Tab(tr("One recording"), id="one") as self.one:
-                        with gr.Row(elem_id="convert-top"):
-                            self.head = gr.Column(elem_id="convert-head")
-                            self.add = gr.Row(elem_id="convert-add")
-                        self.stage = gr.Column(elem_id="convert-stage")
-                        self.notices = gr.Column(elem_id="convert-notices")
-                        with gr.Row(elem_id="convert-after"):
-                            self.result = gr.Column(elem_id="convert-below")
-                            self.scores = gr.Row(elem_id="convert-folds")
-                    with gr.Tab(tr("Batch"), id="several") as self.several:
-                        self.batch = gr.Column()
+            with gr.Column(elem_id="convert-middle"), gr.Tabs(elem_id="convert-input") as self.input:
+                with gr.Tab(tr("One recording"), id="one") as self.one:
+                    with gr.Row(elem_id="convert-top"):
+                        self.head = gr.Column(elem_id="convert-head")
+                        self.add = gr.Row(elem_id="convert-add")
+                    self.stage = gr.Column(elem_id="convert-stage")
+                    self.notices = gr.Column(elem_id="convert-notices")
+                    with gr.Row(elem_id="convert-after"):
+                        self.result = gr.Column(elem_id="convert-below")
+                        self.scores = gr.Row(elem_id="convert-folds")
+                with gr.Tab(tr("Batch"), id="several") as self.several:
+                    self.batch = gr.Column()
             with gr.Column(elem_id="convert-dock"):
                 self.said = gr.Column(elem_id="convert-said")
                 with gr.Row(elem_id="convert-controls"):

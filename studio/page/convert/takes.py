@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import PurePath
 from typing import NotRequired
 
 import gradio as gr
@@ -47,13 +48,14 @@ class TrackOf(TypedDict):
 
 class TakeLane(TypedDict):
     """A take as a lane of the instrument. key: the same for the same take; song: whether it is the vocal of one;
-    first_s: how much earlier than its recording it begins.
+    first_s: how much earlier than its recording it begins; file: what it is called as a file, without a suffix.
     """
 
     task: str
     take: int
     key: str
     label: str
+    file: str
     names: Sequence[str]
     avatar: Avatar
     url: str
@@ -323,6 +325,7 @@ def _track(
         "take": take["number"],
         "key": f"{view['id']} {take['number']}",
         "label": labelled(label, take["name"], take["starred"]),
+        "file": f"{PurePath(view['file_name']).stem} - {joined(' ', (label, take['name']))}".strip(),
         "names": [str(view["voice"]), take["name"]],
         "avatar": avatar_of(str(view["voice"])),
         "url": view["lanes"].get("vocal") or take["url"],
