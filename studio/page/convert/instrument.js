@@ -36,10 +36,11 @@ import { PhraseLanes } from "./phrase-lanes.js";
 import "./pitch-editor.js";
 import { Player } from "./player.js";
 import { ZOOM } from "./roll.js";
+import { openSound } from "./sound.js";
 import { tr } from "./texts.js";
 import { Trim } from "./trim.js";
 
-const ID = "instrument";
+const ID = "instrument", READING = "reading";
 const PICTURE = "timbre-picture"; // where the browser keeps it
 const GUTTER = 80, MIXED_GUTTER = 132, NARROW_GUTTER = 48; // left of the lanes, for their names, and for faders
 const STRIP = 32, MIXED_STRIP = 40; // height of a lane
@@ -73,7 +74,7 @@ class Instrument extends Player {
     Object.assign(this.#editor, { roll: this.#roll, screen: this.#screen });
     this.#roll.resized = () => this.data && this.#place();
     for (const name of TOLD) this.#editor.addEventListener(`tell-${name}`, (event) => tell(this, name, event.detail));
-    this.heard = [...this.heard, [document, "keydown", this.#shortcut], [document, "timbre-view", this.#viewed], [document, "timbre-time", this.#timed], [document, "timbre-picked", (event) => this.#comp.follow(event.detail)]];
+    this.heard = [...this.heard, [document, "keydown", this.#shortcut], [document, "change", this.#given], [document, "drop", this.#given], [document, "timbre-view", this.#viewed], [document, "timbre-time", this.#timed], [document, "timbre-picked", (event) => this.#comp.follow(event.detail)]];
     this.#narrow.addEventListener("change", () => this.#draw());
   }
 
@@ -164,8 +165,8 @@ class Instrument extends Player {
     const earliest = Math.min(0, ...begins, ...beside.map(of));
     if (first) first.offset_s = -earliest;
     const made = (takes?.tracks ?? []).map((track, index) => ({ ...track, offset_s: begins[index] - earliest }));
-    const isThere = (lane) => made.some(({ url }) => fileOf(url) === fileOf(lane.url)); // the take that was edited
-    const converted = this.#isEditing() && editor.heard?.length > 1 && !isThere(editor.heard[0]) ? [{ ...editor.heard[0], offset_s: start - earliest }] : [];
+    const isThere = made.some(({ task, take }) => `${task}-${take}` === editor?.id); // the take that was edited
+    const converted = this.#isEditing() && editor.heard?.length > 1 && !isThere ? [{ ...editor.heard[0], offset_s: start - earliest }] : [];
     const tracks = [...(first?.url ? [first] : []), ...made, ...converted];
     const id = `${ID} ${recording?.id ?? takes?.recording ?? takes?.id}`; // the same before and after the recording arrives
     const { harmonies } = this.#parts;
@@ -181,6 +182,16 @@ class Instrument extends Player {
     this.#remember();
   }
 
+  /** Show the waveform of a file as soon as it is given, until the page has read it. */
+  #given = async ({ target, dataTransfer }) => {
+    const [file] = target.closest?.("#convert-drop") ? (target.files ?? dataTransfer?.files ?? []) : [], url = file && URL.createObjectURL(file);
+    const sound = url && (await openSound(url).catch(() => null));
+    if (!sound?.waveform) return;
+    this.#parts = { ...this.#parts, takes: null, welcome: null, recording: { id: READING, label: tr("Original"), url, duration_s: sound.duration, roll: null, trim: null } };
+    this.toggleAttribute("data-away", true);
+    this.#compose(0);
+  };
+
   #forget() {
     Object.assign(this.#parts, { recording: null, takes: null });
     this.toggleAttribute("data-away", false);
@@ -190,6 +201,7 @@ class Instrument extends Player {
   /** Keep what is seen in this browser, so that a reload shows it at once, and not an empty place until the page has found it. */
   #remember() {
     const { recording, takes } = this.#parts;
+    if (recording?.id === READING) return;
     if (!recording && !takes) return localStorage.removeItem(PICTURE);
     try {
       localStorage.setItem(PICTURE, JSON.stringify({ recording, takes }));
@@ -472,17 +484,12 @@ class Instrument extends Player {
   }
 
   #placeHandles() {
-    this.#trim.place(!this.#isWelcome && this.#first === 0);
+    this.#trim.place(!this.#isWelcome && this.#first === 0 && this.#parts.recording?.id !== READING);
     const told = this.querySelector(".trim");
     if (!told) return;
     told.hidden = !this.#trim.kept || this.#isEditing();
     this.querySelector(".kept").textContent = this.#trim.said;
   }
-}
-
-/** What a link leads to: links to the same file differ in when they expire. */
-function fileOf(url) {
-  return new URL(url, location.href).pathname;
 }
 
 function labelOf({ label, names }) {
