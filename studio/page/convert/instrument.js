@@ -27,7 +27,7 @@
 
 import { BACKING, BackingOffset } from "./backing-offset.js";
 import { Company, VOCAL } from "./company.js";
-import { isTyped, make, tell } from "./dom.js";
+import { icon, isTyped, make, tell } from "./dom.js";
 import { draggedOut } from "./drag-out.js";
 import { Loop, phraseOf } from "./loop.js";
 import { menu } from "./menu.js";
@@ -313,7 +313,7 @@ class Instrument extends Player {
   /** The preferred format as a button, the others in a menu beside it. */
   offered(first, ...others) {
     if (!first) return [];
-    const formats = menu("formats", "\u25be");
+    const formats = menu("formats", icon("M5 8l7 9 7-9z"));
     formats.firstChild.ariaLabel = tr("Other formats");
     const stem = ({ label, name, url }) => make("a", { class: "download", href: url, download: `${name}.wav` }, label, " (wav)");
     const { song, url } = this.data.tracks[this.chosen];
