@@ -325,7 +325,7 @@ def _track(
         "take": take["number"],
         "key": f"{view['id']} {take['number']}",
         "label": labelled(label, take["name"], take["starred"]),
-        "file": f"{PurePath(view['file_name']).stem} - {joined(' ', (label, take['name']))}".strip(),
+        "file": joined(" - ", (PurePath(view["file_name"]).stem, *filter(None, (label, take["name"])))),
         "names": [str(view["voice"]), take["name"]],
         "avatar": avatar_of(str(view["voice"])),
         "url": view["lanes"].get("vocal") or take["url"],
