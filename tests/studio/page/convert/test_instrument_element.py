@@ -39,6 +39,7 @@ def blank(browser) -> Iterator[Page]:
 
 @pytest.fixture
 def instrument(blank) -> Page:
+    blank.evaluate("localStorage.clear()")  # what an earlier test left
     blank.evaluate(OPEN)
     return blank
 
