@@ -109,7 +109,7 @@ def test_lanes_share_the_timeline_and_switch_at_the_same_position(new_visitor):
     start_s, end_s = page.evaluate(f"[{ROLL}.plot.start, {ROLL}.plot.end]")
     assert end_s - start_s < 0.7 * (plot[1] - plot[0])
     page.get_by_role("button", name="Spectrogram").click()
-    assert page.evaluate(f"{ROLL}.data.layers") == ["waveform", "pitch", "spectrogram"]
+    assert page.evaluate(f"{ROLL}.data.layers") == ["pitch", "spectrogram"]
 
 
 def test_pitch_editor_opens_and_closes_inside_the_instrument(new_visitor):

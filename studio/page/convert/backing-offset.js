@@ -1,7 +1,7 @@
 // How many seconds later than its backing a recording begins: the backing's lane is dragged against it, or moved by keys,
 // and snaps to where it was found.
 
-import { make } from "./dom.js";
+import { icon, make } from "./dom.js";
 import { fixed, tr } from "./texts.js";
 
 export const BACKING = "backing";
@@ -62,7 +62,7 @@ export class BackingOffset {
         event.preventDefault();
         event.stopPropagation();
         this.#move(by ? this.now + by : null);
-      } }, "\u22ee\u22ee");
+      } }, icon("M7 4h3v3H7zM14 4h3v3h-3zM7 10.500h3v3H7zM14 10.500h3v3h-3zM7 17h3v3H7zM14 17h3v3h-3z"));
     const seconds = fixed(this.now, 2);
     handle.ariaValueText = this.chosen === null ? tr("Auto, {seconds} s", { seconds }) : tr("{seconds} s", { seconds });
     return handle;

@@ -6,7 +6,7 @@
 // take to be made, and `labelled` {task, take, name, starred} when a take is named or starred.
 
 import { Choice } from "./comping.js";
-import { Listener, make, tell } from "./dom.js";
+import { Listener, icon, make, tell } from "./dom.js";
 import { fixed, tr } from "./texts.js";
 
 const LONGEST_NAME = 60;
@@ -47,7 +47,7 @@ class Comp extends Listener {
 
   #lane(one, canComp) {
     const title = this.#choice.titleOf(one), label = this.#choice.labelOf(one);
-    const star = make("button", { type: "button", class: "star", "aria-pressed": String(one.starred), "aria-label": tr("Star {label}", { label }), title: tr("Star"), onclick: () => this.#label(one, { starred: !one.starred }) }, "\u2605");
+    const star = make("button", { type: "button", class: "star", "aria-pressed": String(one.starred), "aria-label": tr("Star {label}", { label }), title: tr("Star"), onclick: () => this.#label(one, { starred: !one.starred }) }, icon("M12 2l3 6.600 7 .8-5.200 4.800 1.500 7L12 17.600 5.700 21.200 7.200 14.200 2 9.400 9 8.600z"));
     const name = make("input", { type: "text", class: "name", value: one.name, maxlength: LONGEST_NAME, placeholder: tr("Name"), "aria-label": tr("Name of {title}", { title }), onchange: (event) => this.#label(one, { name: event.target.value }) });
     const cells = canComp ? this.#data.starts_s.map((start, phrase) => this.#cell(one, label, phrase, start)) : [];
     return make("div", { class: "lane" }, star, make("span", { class: "title" }, title), name, make("div", { class: "cells" }, cells));

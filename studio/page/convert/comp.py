@@ -41,13 +41,13 @@ class Comp:
     """A fold with the takes of the recording. now: the conversion that is shown; made: receives the id of a comp."""
 
     def __init__(
-        self, page: Page, place: gr.Column, now: gr.State, made: gr.State, instrument: gr.HTML
+        self, page: Page, place: gr.Row, now: gr.State, made: gr.State, instrument: gr.HTML
     ) -> None:
         self.made = made
         self.watching = WatchedTask(_POLL_S)
+        self.problem = notice("convert-comp-problem")
         with place, gr.Accordion(tr("Takes"), open=False, visible=False, elem_id="convert-comp") as self.fold:
             self.takes = element("comp", events=("ordered", "labelled"), elem_id="convert-comp-takes")
-        self.problem = notice("convert-comp-problem")
         self.part = part()  # the same in the lanes of the instrument
         outputs = [self.watching.timer, self.fold, self.takes, self.part]
         page.on(now.change, self.wait, [now], outputs)

@@ -15,6 +15,7 @@
 //   parts:     which voices sing which parts of the recording, as regions.js writes it
 //   away:      true: the recording was put away, or another one is read; its picture stays, pale, until the next one is
 //              there; null: there is none that a browser could have kept the picture of
+//   auditions: [{id: of a voice, url or null, isDone}]: the recording's phrase in all voices, which the cards play
 //   song:      the id of the recording that is there, once nothing of an earlier song is beside it; kept as data-song
 //   welcome:   takes of a sample, as above, its roll, and of each lane a waveform {step_s, high}: shown until there is a recording
 //   editor:    data of <timbre-pitch-editor>, and `heard`; while there is any, that is the mode
@@ -26,20 +27,23 @@
 
 import { BACKING, BackingOffset } from "./backing-offset.js";
 import { Company, VOCAL } from "./company.js";
-import { isTyped, make, tell } from "./dom.js";
+import { icon, isTyped, make, tell } from "./dom.js";
+import { draggedOut } from "./drag-out.js";
+import { Loop, phraseOf } from "./loop.js";
 import { menu } from "./menu.js";
 import { PartVoices } from "./part-voices.js";
 import { PhraseLanes } from "./phrase-lanes.js";
 import "./pitch-editor.js";
 import { Player } from "./player.js";
 import { ZOOM } from "./roll.js";
+import { openSound } from "./sound.js";
 import { tr } from "./texts.js";
 import { Trim } from "./trim.js";
 
-const ID = "instrument";
+const ID = "instrument", READING = "reading";
 const PICTURE = "timbre-picture"; // where the browser keeps it
-const GUTTER = 168, NARROW_GUTTER = 48; // left of the lanes, for their names
-const STRIP = 44; // height of a lane
+const GUTTER = 80, MIXED_GUTTER = 132, NARROW_GUTTER = 48; // left of the lanes, for their names, and for faders
+const STRIP = 32, MIXED_STRIP = 40; // height of a lane
 const LAYERS = { waveform: [tr("Waveform"), tr("Show the waveform")], spectrogram: [tr("Spectrogram"), tr("Show the spectrogram")], pitch: [tr("Pitch"), tr("Show the pitch")] };
 const KEYS = tr("Space plays. 0 to 9 choose a lane, B goes back to the lane before, at the same position. L repeats, E edits the pitch. Arrow keys on the picture move the cursor, Enter plays from there; + and − zoom.");
 const WELCOME = tr("Press play or the space bar, and change the lane: one performance in three voices."), DROP = tr("Drop your own vocal anywhere.");
@@ -60,6 +64,7 @@ class Instrument extends Player {
   #comp = new PhraseLanes(this.#roll, () => this.data.tracks, (index, seconds) => (this.choose(index), this.#roll.seek(seconds)), (said) => this.#showComping(said));
   #backing = new BackingOffset(this.#roll, () => this.#stripOf(BACKING), () => this.#draw(), (offset_s) => this.#moved(offset_s));
   #company = new Company(() => this.#mixed());
+  #loop = new Loop(this.#roll, (loop) => (this.repeats = Boolean(loop)));
   #narrow = matchMedia("(max-width: 600px)");
 
   constructor() {
@@ -69,7 +74,7 @@ class Instrument extends Player {
     Object.assign(this.#editor, { roll: this.#roll, screen: this.#screen });
     this.#roll.resized = () => this.data && this.#place();
     for (const name of TOLD) this.#editor.addEventListener(`tell-${name}`, (event) => tell(this, name, event.detail));
-    this.heard = [...this.heard, [document, "keydown", this.#shortcut], [document, "timbre-view", this.#viewed], [document, "timbre-time", this.#timed], [document, "timbre-picked", (event) => this.#comp.follow(event.detail)]];
+    this.heard = [...this.heard, [document, "keydown", this.#shortcut], [document, "change", this.#given], [document, "drop", this.#given], [document, "timbre-view", this.#viewed], [document, "timbre-time", this.#timed], [document, "timbre-picked", (event) => this.#comp.follow(event.detail)]];
     this.#narrow.addEventListener("change", () => this.#draw());
   }
 
@@ -94,10 +99,12 @@ class Instrument extends Player {
   /** Take a part: {of, data}. */
   take({ of, data }) {
     const before = this.#parts;
+    if (of === "auditions") return document.dispatchEvent(new CustomEvent("timbre-auditions", { detail: data }));
     if (of === "song") return data && (this.dataset.song = data);
     if (of === "away" && data) return this.toggleAttribute("data-away", true);
     if (of === "away") return this.hasAttribute("data-away") && this.#forget();
     if (of === "recording") this.toggleAttribute("data-away", false);
+    if (of === "recording" && data?.id !== before.recording?.id) this.#loop.forget();
     if (of === "parts") return (this.#voices.written = data);
     if (of === "comp") return (this.#comp.data = data);
     this.#parts = { ...before, [of]: data };
@@ -158,8 +165,8 @@ class Instrument extends Player {
     const earliest = Math.min(0, ...begins, ...beside.map(of));
     if (first) first.offset_s = -earliest;
     const made = (takes?.tracks ?? []).map((track, index) => ({ ...track, offset_s: begins[index] - earliest }));
-    const isThere = (lane) => made.some(({ url }) => fileOf(url) === fileOf(lane.url)); // the take that was edited
-    const converted = this.#isEditing() && editor.heard?.length > 1 && !isThere(editor.heard[0]) ? [{ ...editor.heard[0], offset_s: start - earliest }] : [];
+    const isThere = made.some(({ task, take }) => `${task}-${take}` === editor?.id); // the take that was edited
+    const converted = this.#isEditing() && editor.heard?.length > 1 && !isThere ? [{ ...editor.heard[0], offset_s: start - earliest }] : [];
     const tracks = [...(first?.url ? [first] : []), ...made, ...converted];
     const id = `${ID} ${recording?.id ?? takes?.recording ?? takes?.id}`; // the same before and after the recording arrives
     const { harmonies } = this.#parts;
@@ -168,11 +175,22 @@ class Instrument extends Player {
     this.toggleAttribute("data-company", this.#company.isThere);
     this.toggleAttribute("data-editing", this.#isEditing());
     this.toggleAttribute("data-welcome", this.#isWelcome);
+    this.toggleAttribute("data-recording", Boolean(recording));
     this.toggleAttribute("data-takes", Boolean(takes) && !this.#isWelcome);
     super.data = tracks.length ? { id, tracks, chosen: chosen ?? Math.min(this.chosen, tracks.length - 1) } : null;
     if (chosen !== null) this.choose(chosen, false);
     this.#remember();
   }
+
+  /** Show the waveform of a file as soon as it is given, until the page has read it. */
+  #given = async ({ target, dataTransfer }) => {
+    const [file] = target.closest?.("#convert-drop") ? (target.files ?? dataTransfer?.files ?? []) : [], url = file && URL.createObjectURL(file);
+    const sound = url && (await openSound(url).catch(() => null));
+    if (!sound?.waveform) return;
+    this.#parts = { ...this.#parts, takes: null, welcome: null, recording: { id: READING, label: tr("Original"), url, duration_s: sound.duration, roll: null, trim: null } };
+    this.toggleAttribute("data-away", true);
+    this.#compose(0);
+  };
 
   #forget() {
     Object.assign(this.#parts, { recording: null, takes: null });
@@ -183,6 +201,7 @@ class Instrument extends Player {
   /** Keep what is seen in this browser, so that a reload shows it at once, and not an empty place until the page has found it. */
   #remember() {
     const { recording, takes } = this.#parts;
+    if (recording?.id === READING) return;
     if (!recording && !takes) return localStorage.removeItem(PICTURE);
     try {
       localStorage.setItem(PICTURE, JSON.stringify({ recording, takes }));
@@ -199,8 +218,17 @@ class Instrument extends Player {
   get stretch() {
     const { start, stop } = super.stretch, selected = this.#isEditing() && this.repeats ? this.#editor.selection : null;
     if (selected) return { start: selected.start + this.#offset, stop: selected.end + this.#offset };
+    const loop = this.repeats && !this.#isEditing() ? this.#loop.kept : null;
+    if (loop) return { start: Math.max(loop.start, start), stop: Math.min(loop.stop, stop) };
     const trim = this.chosen === 0 && !this.#isEditing() ? this.#trim.kept : null;
     return trim ? { start: trim.start + this.#first, stop: Math.min(trim.stop + this.#first, stop) } : { start, stop };
+  }
+
+  /** A few seconds of the recording, in its own time: {start_s, stop_s}; null without one. */
+  get phrase() {
+    const { recording } = this.#parts, marked = this.#loop.kept ?? this.#trim.kept;
+    const own = marked && { start: Math.max(0, marked.start - this.#first), stop: marked.stop - this.#first };
+    return recording && phraseOf(recording.duration_s, own, this.#waveforms.get(recording.url));
   }
 
   choose(index, tells = true) {
@@ -267,7 +295,8 @@ class Instrument extends Player {
     }
     const lanes = this.querySelector(".tracks");
     lanes?.setAttribute("aria-label", tr("Lanes"));
-    this.#screen.replaceChildren(this.#roll, view, ...(lanes ? [lanes] : []), ...(this.#isEditing() ? [] : this.#trim.handles));
+    this.data.tracks.forEach((track, index) => track.file && draggedOut(lanes.children[index], track, () => this.#save(index)));
+    this.#screen.replaceChildren(view, this.#roll, ...(lanes ? [lanes] : []), ...(this.#isEditing() ? [] : this.#trim.handles));
     if (this.#isWelcome) bar.before(make("p", { class: "welcome" }, make("b", {}, WELCOME), " ", DROP));
     if (this.#isEditing()) bar.after(this.#editor);
     else bar.after(this.#screen);
@@ -284,13 +313,19 @@ class Instrument extends Player {
   /** The preferred format as a button, the others in a menu beside it. */
   offered(first, ...others) {
     if (!first) return [];
-    const formats = menu("formats", "\u25be");
+    const formats = menu("formats", icon("M5 8l7 9 7-9z"));
     formats.firstChild.ariaLabel = tr("Other formats");
     const stem = ({ label, name, url }) => make("a", { class: "download", href: url, download: `${name}.wav` }, label, " (wav)");
     const { song, url } = this.data.tracks[this.chosen];
     const stems = song ? [{ label: tr("Vocal"), name: VOCAL, url }, ...this.#company.lanes].filter((lane) => lane.url).map(stem) : [];
     formats.append(make("div", { class: "choices" }, others, stems));
     return [make("span", { class: "what" }, tr("Export")), first, formats];
+  }
+
+  /** Download a lane in the preferred format. */
+  #save(index) {
+    this.choose(index);
+    this.querySelector(".downloads > .download")?.click();
   }
 
   #button(text, title, act, isThere = true, kind = "") {
@@ -326,17 +361,17 @@ class Instrument extends Player {
     });
     const edit = this.querySelector(".edit");
     if (edit) edit.disabled = !this.#isEditing() && !this.data.tracks[this.chosen].downloads;
-    const alone = this.data.tracks.length === 1, hasLanes = !alone || Boolean(recording);
+    const isMixed = this.#company.isThere, alone = this.data.tracks.length === 1, hasLanes = !alone || Boolean(recording);
     const backdrop = {
       ...moved(roll, this.#offset - origin), follows: this.data.id, origin_s: origin, isClose: true, loudness: null,
       shown: roll?.shown ?? ["notes"], layers: roll || isFound ? layers : ["waveform"], wave: waves[this.chosen], label: tr("Position"), id: this.data.id, group: ID,
-      gutter: this.#narrow.matches ? NARROW_GUTTER : GUTTER, stripHeight: STRIP,
+      gutter: this.#narrow.matches ? NARROW_GUTTER : isMixed ? MIXED_GUTTER : GUTTER, stripHeight: isMixed ? MIXED_STRIP : STRIP,
       colour: track.avatar?.colour ?? "var(--range)",
-      strips: hasLanes ? waves.map((waveform, index) => ({ waveform, isChosen: index === this.chosen, colour: this.data.tracks[index].avatar?.colour, label: this.#narrow.matches || (alone && !this.#company.isThere) ? labelOf(this.data.tracks[index]) : null })).concat(this.#beside()) : [],
+      strips: hasLanes ? waves.map((waveform, index) => ({ waveform, isChosen: index === this.chosen, colour: this.data.tracks[index].avatar?.colour, label: this.#narrow.matches || (alone && !isMixed) ? labelOf(this.data.tracks[index]) : null })).concat(this.#beside()) : [],
     };
     if (this.#isEditing()) this.#editor.backdrop = backdrop;
     else {
-      const gestures = [this.#comp, this.#backing, this.#voices], painted = [...(isRecording ? [this.#trim] : []), this.#voices, this.#comp];
+      const gestures = [this.#loop, this.#comp, this.#backing, this.#voices], painted = [...(isRecording ? [this.#trim] : []), this.#voices, this.#comp, this.#loop];
       this.#roll.paintOver = (...given) => painted.forEach((one) => one.paint(...given));
       this.#roll.grasp = (place, event) => gestures.some((one) => one.begin(place, event));
       const curves = (backdrop.curves ?? []).map((curve, index, all) => ({ ...curve, isSung: isFound && index === all.length - 1 }));
@@ -449,17 +484,12 @@ class Instrument extends Player {
   }
 
   #placeHandles() {
-    this.#trim.place(!this.#isWelcome && this.#first === 0);
+    this.#trim.place(!this.#isWelcome && this.#first === 0 && this.#parts.recording?.id !== READING);
     const told = this.querySelector(".trim");
     if (!told) return;
     told.hidden = !this.#trim.kept || this.#isEditing();
     this.querySelector(".kept").textContent = this.#trim.said;
   }
-}
-
-/** What a link leads to: links to the same file differ in when they expire. */
-function fileOf(url) {
-  return new URL(url, location.href).pathname;
 }
 
 function labelOf({ label, names }) {

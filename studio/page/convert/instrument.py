@@ -27,7 +27,7 @@ def part() -> gr.HTML:
 
 Shown = Literal[
     "recording", "takes", "pitch", "editor", "welcome", "company", "harmonies", "offset", "comp", "parts", "song",
-    "away",
+    "away", "auditions",
 ]  # fmt: skip
 
 

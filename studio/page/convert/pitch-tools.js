@@ -2,7 +2,7 @@
 //
 // Built once for an editor, whose methods they call; `show` updates them.
 
-import { make } from "./dom.js";
+import { icon, make } from "./dom.js";
 import { noteName } from "./roll-drawing.js";
 import { fixed, ntr, tr } from "./texts.js";
 
@@ -35,8 +35,8 @@ export class PitchTools {
     });
     const all = button(tr("All"), tr("Select the whole take (Ctrl+A)"), () => editor.selectAll());
     const none = button(tr("None"), tr("Clear the selection (Escape)"), () => editor.select(null));
-    const before = button("◀", tr("Previous note (Alt+Left)"), () => editor.selectNote(-1), tr("Previous note"));
-    const after = button("▶", tr("Next note (Alt+Right)"), () => editor.selectNote(1), tr("Next note"));
+    const before = button(icon("M16 4v16L5 12z"), tr("Previous note (Alt+Left)"), () => editor.selectNote(-1), tr("Previous note"));
+    const after = button(icon("M8 4v16l11-8z"), tr("Next note (Alt+Right)"), () => editor.selectNote(1), tr("Next note"));
     const where = make("p", { class: "pitch-where", role: "status" });
     const stretch = group(tr("Selection"), from.label, to.label, make("span", { class: "pitch-unit" }, "s"), before, after, all, none);
     const kinds = make("div", { class: "pitch-group", role: "radiogroup", "aria-label": tr("Tool") });
@@ -47,8 +47,8 @@ export class PitchTools {
       this.#options[name] = { radio: one, place: make("div", { class: "pitch-group pitch-options", hidden: true }), meaning };
     }
     this.#build(tools);
-    const undo = button("↶", tr("Undo (Ctrl+Z)"), () => editor.undo(), tr("Undo"));
-    const redo = button("↷", tr("Redo (Ctrl+Shift+Z)"), () => editor.redo(), tr("Redo"));
+    const undo = button(icon("M11 6V2L5 7.500l6 5.500V9a5 5 0 1 1-5 5H3a8 8 0 1 0 8-8z"), tr("Undo (Ctrl+Z)"), () => editor.undo(), tr("Undo"));
+    const redo = button(icon("M13 6V2l6 5.500-6 5.500V9a5 5 0 1 0 5 5h3a8 8 0 1 1-8-8z"), tr("Redo (Ctrl+Shift+Z)"), () => editor.redo(), tr("Redo"));
     const away = button(tr("Revert"), tr("Discard the edits: the take as converted"), () => editor.removeAll());
     const render = make("button", { type: "button", class: "pitch-render", onclick: () => editor.render() }, tr("Apply"));
     const extent = make("span", { class: "pitch-extent" });

@@ -71,8 +71,9 @@ class Recording:
             with gr.Row(visible=False, elem_classes="progress-line") as self.analysing:
                 self.progress = gr.HTML(elem_id="convert-listening")
                 self.cancel = gr.Button(tr("Cancel"), size="sm", scale=0, min_width=90, elem_id="convert-give-up")
-        with layout.stage:
+        with layout.notices:
             self.problem = notice("convert-recording-problem")
+        with layout.stage:
             self.instrument, self.part = instrument(), part()
         with layout.result:
             self.offered, self.samples = sample_row()

@@ -53,7 +53,7 @@ class Result:
             self.cancel = gr.Button(tr("Cancel"), size="sm", scale=0, min_width=90)
         with layout.said:
             self.ended = notice("convert-ended")
-        with layout.result:
+        with layout.notices:
             self.takes = Takes(page, layout, self.now, recording.instrument, in_download)
         self._wire(page, tab)
 

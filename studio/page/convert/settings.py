@@ -103,7 +103,7 @@ class Settings:
         values, preset = settings_of(self.advanced, given), _preset(given.text(self.preset))
         asked = {name: value for name, value in values.items() if value != getattr(preset, name)}
         return {
-            "transpose": AUTO if given.flag(self.fit.auto) else _plain(given.number(self.fit.transpose)),
+            "transpose": AUTO if given.flag(self.fit.auto) else plain(given.number(self.fit.transpose)),
             "takes": int(given.number(self.takes)),
             **asked,
         }
@@ -163,7 +163,7 @@ class Settings:
         return {self.advanced[name]: getattr(_preset(preset), name) for name in names}
 
 
-def _plain(semitones: float) -> float:
+def plain(semitones: float) -> float:
     """Return whole semitones as a whole number, for the published interface has no others."""
     return int(semitones) if semitones == int(semitones) else semitones
 

@@ -76,6 +76,11 @@ class Song:
                 info=tr("Draw them on the lane of the recording, or type them: keep leaves a part as it is."),
                 elem_id="song-parts",
             )  # fmt: skip
+            self.same_octave = gr.Checkbox(
+                label=tr("Same octave for all voices"),
+                info=tr("Every part is shifted as the chosen voice is; else each voice sings where it sings best."),
+                elem_id="song-same-octave",
+            )
             self.stem_voice = gr.Textbox(
                 label=tr("Voice of the second vocal"), value=KEEP, max_length=4000,
                 info=tr("An id of Voices; keep leaves it as it is."), elem_id="song-stem-voice",
@@ -123,7 +128,7 @@ class Song:
     @property
     def inputs(self) -> set[Any]:
         """What `request` reads."""
-        return {self.files, self.separate, *self.typed}
+        return {self.files, self.separate, self.same_octave, *self.typed}
 
     @property
     def outputs(self) -> list[Any]:

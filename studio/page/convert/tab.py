@@ -10,6 +10,7 @@ from engine.errors import EngineError
 from engine.texts import tr
 from studio.actions.conversions.conversion import ConversionRequest, convert_recording, look_at_recording
 from studio.errors import Invalid
+from studio.page.convert.auditions import Auditions
 from studio.page.convert.batch import Batch
 from studio.page.convert.comp import Comp
 from studio.page.convert.fit import Fit
@@ -20,7 +21,7 @@ from studio.page.convert.layout import Layout
 from studio.page.convert.presets import Presets
 from studio.page.convert.recording import IN_TURN, Recording
 from studio.page.convert.result import Result
-from studio.page.convert.settings import Settings
+from studio.page.convert.settings import Settings, plain
 from studio.page.convert.song import Song
 from studio.page.convert.state import Chosen, Now, Source
 from studio.page.convert.takes import view_of
@@ -65,6 +66,7 @@ class ConvertTab:
             self.problem = notice("convert-problem")
         self.result = Result(page, tab, layout, self.recording, self.settings.effects.in_download)
         Harmonies(page, layout, self.recording, self.voice, self.result)
+        Auditions(page, self.recording, self.voice, self.settings, self.problem)
         hear_effects(page, self.settings.effects, self.result.takes, self.recording.instrument)
         Comp(page, layout.scores, self.result.now, self.result.takes.edited, self.recording.instrument)
         self.batch.wire(self.voice, self.settings)
@@ -79,15 +81,15 @@ class ConvertTab:
         for choice in (layout.one, layout.several):
             page.on(
                 choice.select,
-                self.turn_to(str(choice.id), layout),
+                self.turn_to(str(choice.id)),
                 shift,
-                [*self.buttons.values(), layout.scores, *shift, self.result.ended],
+                [*self.buttons.values(), *shift, self.result.ended],
                 notice=self.problem,
             )
 
     def _wire(self, page: Page) -> None:
         recording, voice, settings, result = self.recording, self.voice, self.settings, self.result
-        inputs = {recording.chosen, voice.chosen, result.kept, *settings.controls, *self.song.inputs}
+        inputs = {recording.chosen, voice.chosen, result.kept, self.fit.found, *settings.controls, *self.song.inputs}
         outputs = [self.pressed_s, *result.watched, *voice.outputs]
         page.on(self.start.click, self.press, inputs, outputs, notice=self.problem, **IN_TURN)
         filled = [self.input, self.alone, *recording.outputs, *voice.outputs, *settings.controls, *result.watched]
@@ -106,13 +108,13 @@ class ConvertTab:
         restored = [*filled, *self.batch.outputs, *self.song.outputs, self.welcome, recording.part]
         page.on(page.blocks.load, self.come_back, kept, restored)
 
-    def turn_to(self, choice: str, layout: Layout) -> Callable[..., Updates]:
+    def turn_to(self, choice: str) -> Callable[..., Updates]:
         """Return what is done when a tab of the input is turned to."""
 
         def turn(visit: Visit, was_one: bool, *shift: Any) -> Updates:
             is_one = choice == "one"
             seen: Values = {one: gr.Button(visible=name == choice) for name, one in self.buttons.items()}
-            seen |= {layout.scores: gr.Column(visible=is_one), self.result.ended: silent()}
+            seen[self.result.ended] = silent()
             return seen | {self.alone: is_one} | (self.fit.exchange(*shift) if is_one != was_one else {})
 
         return turn
@@ -143,7 +145,7 @@ class ConvertTab:
         with self.song.request(visit, given, model) as song:
             request = ConversionRequest(
                 model,
-                {**self.settings.asked(given), **({"takes": 1} if song else {})},
+                {**self.settings.asked(given), **(self._of_song(given) if song else {})},
                 self.settings.preset_of(given),
                 effects=self.settings.effects_of(given),
                 song=song,
@@ -153,6 +155,11 @@ class ConvertTab:
         source: Source = {"id": chosen["id"], "start_s": chosen["start_s"], "stop_s": chosen["stop_s"]}
         begun = self.result.begun(visit, task_id, source, given.read(self.result.kept, list[Now]))
         return {self.voice.is_open: False, **begun}  # an analysis that ends later marks no other voice
+
+    def _of_song(self, given: Given) -> dict[str, int | float | str]:
+        """Return the settings that a song has of its own."""
+        is_one = given.flag(self.song.same_octave) and given.flag(self.fit.auto)
+        return {"takes": 1, **({"transpose": plain(given.number(self.fit.found))} if is_one else {})}
 
     def show(self, choice: str, visit: Visit) -> Updates:
         return {self.input: gr.Tabs(selected=choice)}

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import PurePath
 from typing import NotRequired
 
 import gradio as gr
@@ -47,13 +48,14 @@ class TrackOf(TypedDict):
 
 class TakeLane(TypedDict):
     """A take as a lane of the instrument. key: the same for the same take; song: whether it is the vocal of one;
-    first_s: how much earlier than its recording it begins.
+    first_s: how much earlier than its recording it begins; file: what it is called as a file, without a suffix.
     """
 
     task: str
     take: int
     key: str
     label: str
+    file: str
     names: Sequence[str]
     avatar: Avatar
     url: str
@@ -108,7 +110,7 @@ class Takes:
         self.effects = gr.State(None)  # that the takes are heard with; None: their own
         self.part = part()
         self.problem = notice("convert-result-problem")
-        with gr.Row(visible=False, elem_id="convert-result") as self.whole:
+        with layout.result, gr.Row(visible=False, elem_id="convert-result") as self.whole:
             self.title = gr.HTML(elem_id="convert-title")
             self.earlier = gr.Dropdown(
                 label=tr("Previous results"), show_label=False, container=False, visible=False, scale=0, min_width=260,
@@ -323,6 +325,7 @@ def _track(
         "take": take["number"],
         "key": f"{view['id']} {take['number']}",
         "label": labelled(label, take["name"], take["starred"]),
+        "file": joined(" - ", (PurePath(view["file_name"]).stem, *filter(None, (label, take["name"])))),
         "names": [str(view["voice"]), take["name"]],
         "avatar": avatar_of(str(view["voice"])),
         "url": view["lanes"].get("vocal") or take["url"],

@@ -36,7 +36,7 @@ class Voice:
         self.page = page
         self.chosen = remembered("convert-voice")
         self.is_open = gr.State(False)
-        self.cards = element("voices", events=("chosen", "again"), elem_id="convert-voices")
+        self.cards = element("voices", events=("chosen", "again", "auditioned"), elem_id="convert-voices")
         with gr.Row(visible=False, elem_classes="facts", elem_id="convert-untrained") as self.hint:
             self.untrained = gr.HTML(elem_id="convert-untrained-said")
             self.train = gr.Button(tr("Train"), size="sm", scale=0, min_width=100)

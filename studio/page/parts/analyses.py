@@ -9,9 +9,10 @@ from studio.actions.analysis_views import AnalysisView, analysis_view
 from studio.actions.uploads import receive_upload, scratch_folder
 from studio.errors import NotFound, WrongState
 from studio.page.parts.page import Visit
-from studio.page.parts.progress_bar import time_taken
+from studio.page.parts.progress_bar import time_left, time_taken
 
 BUSY = ("queued", "running")  # states
+_LEAST_PROGRESS = 0.1  # from which the time that is left is said
 
 
 def start(visit: Visit, path: str) -> str:
@@ -49,8 +50,11 @@ def progress_line(view: AnalysisView) -> str:
     """Return how far an analysis is that has not ended, in a line."""
     if view["ahead"]:
         return tr("Waiting: {ahead} ahead · {file_name}", ahead=view["ahead"], file_name=view["file_name"])
-    done = f"{100 * view['progress']:.0f} %" if view["progress"] else None
+    share, taken_s = view["progress"], view["taken_s"]
+    done = f"{100 * share:.0f} %" if share else None
+    is_known = taken_s is not None and share >= _LEAST_PROGRESS
+    time = time_left((taken_s or 0.0) * (1 - share) / share) if is_known else time_taken(taken_s)
     return joined(tr(", "), filter(None, [tr(
         "Analysing {file_name}",
         file_name=view["file_name"],
-    ), done, time_taken(view["taken_s"])]))
+    ), done, time]))

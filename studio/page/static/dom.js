@@ -30,10 +30,14 @@ export function named(text, names = []) {
   return names.filter(Boolean).reduce((parts, name) => parts.flatMap((part) => cut(part, name)), [text]);
 }
 
-// A button with a picture: the `d` of an SVG path in a box of 24 by 24.
+// A picture: the `d` of an SVG path in a box of 24 by 24.
+export function icon(shape) {
+  return make("svg", { class: "icon", viewBox: "0 0 24 24", "aria-hidden": "true" }, make("path", { d: shape }));
+}
+
+// A button with a picture.
 export function iconButton(name, shape, label, act) {
-  const drawn = make("svg", { viewBox: "0 0 24 24", "aria-hidden": "true" }, make("path", { d: shape }));
-  return make("button", { type: "button", class: name, "aria-label": label, title: label, onclick: act }, drawn);
+  return make("button", { type: "button", class: name, "aria-label": label, title: label, onclick: act }, icon(shape));
 }
 
 // Capture the pointer that is down on a node: call `to(event)` for every movement, and `drop()` at the end.

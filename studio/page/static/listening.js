@@ -7,14 +7,16 @@ const FADED_MS = 100;
 export class Listening {
   #owner;
   #changed;
+  #ended;
   #sound = null;
   #heard = null;
   #ending = 0;
 
-  /** owner: the element with the sounds; changed: called whenever a sound starts or stops. */
-  constructor(owner, changed) {
+  /** owner: the element with the sounds; changed: called whenever a sound starts or stops; ended: when one was heard to its end. */
+  constructor(owner, changed, ended = () => {}) {
     this.#owner = owner;
     this.#changed = changed;
+    this.#ended = ended;
   }
 
   /** The name of the current sound, or null. */
@@ -36,9 +38,10 @@ export class Listening {
       await sound.start(0);
       if (this.#heard !== name) return sound.stop();
       this.#sound = sound;
-      this.#ending = setTimeout(() => this.quiet(), sound.duration * 1000 + FADED_MS);
+      this.#ending = setTimeout(() => (this.quiet(), this.#ended()), sound.duration * 1000 + FADED_MS);
     } catch {
       this.quiet();
+      this.#ended();
     }
   }
 

@@ -74,6 +74,11 @@ export class Player extends Listener {
     return this.#repeats;
   }
 
+  set repeats(repeats) {
+    this.#repeats = repeats;
+    this.querySelector(".repeat")?.setAttribute("aria-pressed", repeats);
+  }
+
   get isPlaying() {
     return this.#playing !== null;
   }
@@ -258,7 +263,7 @@ export class Player extends Listener {
     else if (event.key === "ArrowLeft") this.seek(this.seconds - skip);
     else if (event.key === "Home") this.seek(0);
     else if (event.key === "End") this.seek(this.duration);
-    else if (event.key === "l" || event.key === "L") this.#toggleRepeat();
+    else if (event.key === "l" || event.key === "L") (this.repeats = !this.repeats);
     else return;
     event.preventDefault();
   };
@@ -276,11 +281,6 @@ export class Player extends Listener {
     this.querySelector(".track[aria-checked=true]")?.focus();
   }
 
-  #toggleRepeat() {
-    this.#repeats = !this.#repeats;
-    this.querySelector(".repeat")?.setAttribute("aria-pressed", this.#repeats);
-  }
-
   // ---- what is seen
 
   #build() {
@@ -290,7 +290,7 @@ export class Player extends Listener {
     const slider = { role: "slider", tabindex: 0, "aria-label": tr("Position"), "aria-valuemin": 0 };
     const wave = make("div", { class: "wave", ...slider, onpointerdown: (event) => this.#drag(event, wave) });
     wave.append(picture("whole"), picture("played"), make("i", { class: "head" }));
-    const repeat = iconButton("repeat", REPEAT, tr("Repeat"), () => this.#toggleRepeat());
+    const repeat = iconButton("repeat", REPEAT, tr("Repeat"), () => (this.repeats = !this.repeats));
     repeat.setAttribute("aria-pressed", this.#repeats);
     const play = iconButton("play", PLAY, tr("Play"), () => this.play());
     this.append(make("div", { class: "bar" }, play, wave, make("span", { class: "time" }), repeat));

@@ -508,7 +508,9 @@ export function drawStrip(context, plot, box, { waveform, isChosen, label, colou
 }
 
 /** Draw the whole recording small, with the seconds that are looked at framed. */
-export function drawMap(context, { duration, start, end }, { width, height }, { picture, whole, head }, colours) {
+export function drawMap(context, { duration, start, end }, { width, height }, { picture, whole, wave, head }, colours) {
+  const box = { x: 0, y: 0, width, height };
+  if (wave?.low) drawWaveform(context, Object.assign(new Plot(duration), { box }), box, wave, colours.wave);
   if (whole) context.drawImage(whole, 0, 0, width * ((picture.end_s ?? duration) / duration), height);
   context.fillStyle = colours.ground;
   context.globalAlpha = 0.65;

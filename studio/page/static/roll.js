@@ -27,6 +27,7 @@ const NAMED = { notes: tr("Notes"), range: tr("Range"), waveform: tr("Waveform")
 const SCALES = { waveform: [], loudness: ["0 dB", "−40", "−80"], confidence: ["100 %", "0"] };
 const GAP = 8, TIMES = 20, HEIGHTS = 66, NARROW_HEIGHTS = 38, HERTZ = 52, NARROW = 560, MAP = 30;
 const STRIP_GAP = 2, WAVE = 56;
+const MAPPED_S = 60; // recordings of at least this have a map even where all of them is seen
 export const ZOOM = 1.6;
 const CLICK = 4; // pixels a click may move
 const CLOSE_UP = 4; // semitones around the pitch
@@ -144,6 +145,12 @@ export class Roll extends Listener {
   /** Where the strips are: [{x, y, width, height}]. */
   get strips() {
     return this.#layOut(this.#parts.stage.clientWidth, this.#parts.stage.clientHeight).filter(({ strip }) => strip).map(({ box }) => box);
+  }
+
+  /** Where the times are written. */
+  get ruler() {
+    const { y, height } = this.strips.at(-1) ?? this.#plot.box;
+    return { y: y + height, height: TIMES };
   }
 
   /** The index of the strip at a place {x, y}; -1 for none. */
@@ -314,14 +321,22 @@ export class Roll extends Listener {
 
   #wheel = (event) => {
     const { seconds } = this.#placeOf(event);
-    if (event.ctrlKey || event.metaKey) this.#zoom(Math.exp(-event.deltaY / 200), seconds);
+    const along = Math.abs(event.deltaX) > Math.abs(event.deltaY) ? event.deltaX : event.shiftKey ? event.deltaY : 0;
+    if (event.ctrlKey || event.metaKey || (!along && this.#data.layers && !this.#isScrolled)) this.#zoom(Math.exp(-event.deltaY / 200), seconds);
     else {
-      const along = Math.abs(event.deltaX) > Math.abs(event.deltaY) ? event.deltaX : event.shiftKey ? event.deltaY : 0;
       if (!along || this.#plot.isWhole) return; // the page scrolls
       this.#scroll(along / this.#plot.pixelsPerSecond);
     }
     event.preventDefault();
   };
+
+  /** Whether what it stands in can be scrolled, which the wheel is for then. */
+  get #isScrolled() {
+    for (let place = this.parentElement; place; place = place.parentElement) {
+      if (place.scrollHeight > place.clientHeight + 1 && /auto|scroll/.test(getComputedStyle(place).overflowY)) return true;
+    }
+    return document.documentElement.scrollHeight > innerHeight + 1;
+  }
 
   #placeOf(event) {
     const { left, top } = this.#parts.stage.getBoundingClientRect();
@@ -477,7 +492,7 @@ export class Roll extends Listener {
   #layOut(width, height) {
     const isOfNotes = (this.#picture?.scale ?? "note") === "note";
     const left = this.#data.gutter ?? (!isOfNotes ? HERTZ : width < NARROW ? NARROW_HEIGHTS : HEIGHTS);
-    this.#plot.box = { x: left, y: 4, width: Math.max(width - left - (this.#data.layers ? 10 : 2), 10), height: Math.max(height - this.#lanesHeight() - TIMES - 6, 40) };
+    this.#plot.box = { x: left, y: 4, width: Math.max(width - left - (this.#data.layers ? 6 : 2), 10), height: Math.max(height - this.#lanesHeight() - TIMES - 6, 40) };
     let y = this.#plot.box.y + this.#plot.box.height + GAP;
     const placed = (more, height, gap) => {
       const box = { x: left, y, width: this.#plot.box.width, height };
@@ -499,8 +514,8 @@ export class Roll extends Listener {
     if (this.#isStale) this.#paintBase(draw.sized(base, width, height), lanes, colours, width);
     this.#isStale = false;
     this.#paintOver(draw.sized(over, width, height), lanes, colours);
-    const picture = this.#picture, whole = picture?.url ? this.#image(picture.url) : null;
-    draw.drawMap(draw.sized(map, map.clientWidth, MAP), this.#plot, { width: map.clientWidth, height: MAP }, { picture, whole, head: this.#head }, colours);
+    const picture = this.#picture, whole = picture?.url && this.#isIn("spectrogram") ? this.#image(picture.url) : null;
+    if (map.clientWidth) draw.drawMap(draw.sized(map, map.clientWidth, MAP), this.#plot, { width: map.clientWidth, height: MAP }, { picture, whole, wave: this.#data.wave, head: this.#head }, colours);
     this.#tell();
   }
 
@@ -597,7 +612,7 @@ export class Roll extends Listener {
     const words = at === null ? [] : this.#words(at, this.#cursor?.hertz);
     told.textContent = (this.#cursor || !this.#data.layers ? words.join("   ") : "") || tr(this.#data.hint ?? HINT);
     told.classList.toggle("help-text", !this.#cursor && Boolean(this.#data.layers));
-    this.classList.toggle("whole", this.#plot.isWhole);
+    this.classList.toggle("whole", this.#plot.isWhole && this.#plot.duration < MAPPED_S);
     if (this.#head !== null && this.#isPlaying) return; // screen readers stay quiet while it plays
     stage.setAttribute("aria-label", this.#data.label ?? tr("Pitch and spectrogram"));
     stage.setAttribute("aria-valuemax", this.#plot.duration.toFixed(2));

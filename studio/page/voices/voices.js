@@ -4,7 +4,8 @@
 // max}, demo, avatar, uses: [words], preview_url, state}], chosen, suited, range: {low, high, label}}. Without `chosen` the
 // choice is kept; `suited` is chosen where nobody has yet. range (MIDI numbers): that of a recording, drawn on every card
 // for comparison. A `state` other than "completed" is shown on the card, which can still be chosen. Sends `chosen` {id}, and
-// `again` {model} to convert what was converted with another one.
+// `again` {model} to convert what was converted with another one, and `auditioned` {start_s, stop_s} to hear a phrase of the
+// recording in all voices: "timbre-auditions" on the document brings it; both null: it was heard.
 // Keys: arrows, Home and End move between the cards, P plays the preview of one.
 
 import { avatar } from "./avatar.js";
@@ -16,13 +17,17 @@ const FILTERS = { gender: tr("Gender"), genre: tr("Genre"), voice_type: tr("Voic
 const LOWEST = 36, HIGHEST = 84; // MIDI numbers, the ends of the range bars: C2 to C6
 const SEMITONES = { C: 0, D: 2, E: 4, F: 5, G: 7, A: 9, B: 11 };
 const FEW = 6; // voices: no filters are needed
+const SPEAKS = "speaks"; // as studio/actions/voices/cards.py has it
 const MOST_USES = 4; // on a card
+const ALL = tr("Hear all on my vocal"), STOPPED = tr("Stop");
 const PLAY = "M7 4.5v15l13-7.5z", STOP = "M6 6h12v12H6z", PLUS = "M11 5h2v6h6v2h-6v6h-2v-6H5v-2h6z";
 
 export class Voices extends Listener {
   #data = null;
-  #listening = new Listening(this, () => this.#mark());
-  heard = [...this.#listening.heard, [document, "timbre-heard", (event) => this.#known.add(event.detail.voice)]];
+  #listening = new Listening(this, () => this.#mark(), () => this.#next());
+  #turn = null; // the ids of those that were heard, while all voices are on a phrase
+  #given = []; // what there is of that phrase: [{id, url, isDone}]
+  heard = [...this.#listening.heard, [document, "timbre-auditions", ({ detail }) => this.#came(detail)], [document, "timbre-play", ({ detail }) => this.#turn && detail.player !== this && this.#end()], [document, "timbre-heard", (event) => this.#known.add(event.detail.voice)]];
   #known = new Set(); // ids of voices that somebody has heard: such a one is not replaced
   #search = null;
   #hasChosen = false; // whether somebody has, since the page chose
@@ -85,14 +90,16 @@ export class Voices extends Listener {
     }
     const group = { class: "cards", role: "radiogroup", "aria-label": tr("Voice"), onkeydown: (event) => this.#key(event) };
     const cards = make("div", group, voices.map((voice) => this.#card(voice)));
-    this.append(bar, cards, make("p", { class: "none", role: "status" }, tr("No matching voice.")));
+    const all = make("button", { type: "button", class: "audition", title: tr("Play the marked seconds, or the loudest, in each voice in turn"), onclick: () => this.#audition() }, ALL);
+    this.append(bar, cards, all, make("p", { class: "none", role: "status" }, tr("No matching voice.")));
     this.#narrow();
   }
 
   #card(voice) {
     const state = voice.state && voice.state !== "completed" ? make("em", { class: "state" }, voice.state) : null;
     const title = make("span", { class: "title" }, make("b", { class: "name", translate: "no" }, voice.name || voice.id), state);
-    const kind = [voice.voice_type, said("base_language", voice.base_language), voice.gender]; // the first is what one sees of it in Convert
+    const type = (voice.uses ?? []).includes(SPEAKS) ? SPEAKS : voice.voice_type; // one that only speaks is of no choir
+    const kind = [type, said("base_language", voice.base_language), voice.gender]; // the first is what one sees of it in Convert
     const more = [voice.age === "adult" ? "" : voice.age, voice.genre === "other" ? "" : voice.genre];
     const uses = (voice.uses ?? []).slice(0, MOST_USES).map((use) => make("span", { class: "use" }, tr(use)));
     const choose = make(
@@ -120,9 +127,47 @@ export class Voices extends Listener {
   #preview(voice) {
     const toggle = () => {
       this.#known.add(voice.id);
+      if (this.#turn) this.#end();
       this.#listening.toggle(voice.id, voice.preview_url);
     };
     return Object.assign(iconButton("preview", PLAY, tr("Play {name}", { name: voice.name }), toggle), { title: tr("Play (P)") });
+  }
+
+  // ---- all voices on the recording, one after the other
+
+  #audition() {
+    const phrase = document.querySelector("timbre-instrument")?.phrase, isOn = this.#turn !== null;
+    this.#listening.quiet();
+    if (isOn || !phrase) return this.#end();
+    this.#turn = new Set();
+    tell(this, "auditioned", phrase);
+    this.#mark();
+  }
+
+  #came(given) {
+    this.#given = given;
+    if (!this.#turn) this.#end();
+    else if (!this.#listening.playing) this.#next();
+  }
+
+  /** Play the next voice that is there; with the last one the turn is over. */
+  #next() {
+    const left = this.#turn ? this.#given.filter(({ id }) => !this.#turn.has(id)) : [], next = left.find(({ url }) => url);
+    if (next) {
+      this.#turn.add(next.id);
+      this.#known.add(next.id);
+      this.#listening.toggle(next.id, next.url);
+    } else if (left.every(({ isDone }) => isDone)) this.#end();
+  }
+
+  /** What was made for it is taken away once all of it is there. */
+  #end() {
+    this.#turn = null;
+    if (this.#given.length && this.#given.every(({ isDone }) => isDone)) {
+      this.#given = [];
+      tell(this, "auditioned", { start_s: null, stop_s: null });
+    }
+    this.#mark();
   }
 
   /** Shown beside what was converted: see columns.css. */
@@ -153,6 +198,9 @@ export class Voices extends Listener {
       preview.setAttribute("aria-pressed", plays);
       preview.querySelector("path").setAttribute("d", plays ? STOP : PLAY);
     }
+    const all = this.querySelector(".audition");
+    all.textContent = this.#turn ? STOPPED : ALL;
+    all.ariaBusy = String(Boolean(this.#turn) && !this.#listening.playing);
     this.querySelector(".none").hidden = shown.length > 0;
     this.#reveal(cards.find((card) => card.dataset.id === this.#data.chosen));
   }

@@ -39,6 +39,7 @@ def blank(browser) -> Iterator[Page]:
 
 @pytest.fixture
 def instrument(blank) -> Page:
+    blank.evaluate("localStorage.clear()")  # what an earlier test left
     blank.evaluate(OPEN)
     return blank
 
@@ -383,3 +384,100 @@ def test_instrument_comps_with_the_keyboard(comping):
 def test_instrument_offers_no_comp_of_one_take(comping):
     comping.evaluate("instrument.take({ of: 'comp', data: null })")
     expect(comping.locator("timbre-instrument .comp")).to_be_hidden()
+
+
+# ---- the ruler, the wheel, and what leaves the window
+
+
+def ruler_place(page: Page, seconds: float) -> tuple[float, float]:
+    place = """(seconds) => {
+      const roll = document.querySelector("timbre-roll"), { y, height } = roll.ruler;
+      const { left, top } = roll.querySelector(".roll-stage").getBoundingClientRect();
+      return [left + roll.plot.x(seconds), top + y + height / 2];
+    }"""
+    x, y = page.evaluate(place, seconds)
+    return x, y
+
+
+def mark(page: Page, start: float, stop: float) -> None:
+    """Drag along the ruler."""
+    page.mouse.move(*ruler_place(page, start))
+    page.mouse.down()
+    page.mouse.move(*ruler_place(page, stop), steps=5)
+    page.mouse.up()
+
+
+@pytest.fixture
+def recorded(instrument) -> Page:
+    bring(instrument, "recording", recording())
+    return instrument
+
+
+def test_instrument_repeats_the_stretch_that_is_drawn_along_its_ruler(recorded):
+    mark(recorded, 2.0, 1.0)  # from the right, too
+    near = pytest.approx([1, 2], abs=0.02)
+    assert recorded.evaluate("[instrument.stretch.start, instrument.stretch.stop]") == near
+    expect(recorded.locator(".repeat")).to_have_attribute("aria-pressed", "true")
+    assert recorded.evaluate("[instrument.phrase.start_s, instrument.phrase.stop_s]") == near
+    recorded.locator(".play").click()
+    recorded.wait_for_function("instrument.seconds > 1.5")
+    recorded.wait_for_function("instrument.seconds < 1.4")  # it began again
+    recorded.locator(".play").click()
+    mark(recorded, 0.5, 0.5)  # a press takes it away
+    assert recorded.evaluate("[instrument.stretch.start, instrument.stretch.stop, instrument.repeats]") == [0, 3, False]
+    assert recorded.evaluate("instrument.seconds") == pytest.approx(0.5, abs=0.02)
+
+
+def test_instrument_forgets_what_is_repeated_with_its_recording(recorded):
+    mark(recorded, 1.0, 2.0)
+    bring(recorded, "recording", recording("analysis-2"))
+    assert recorded.evaluate("[instrument.stretch.start, instrument.stretch.stop]") == [0, 3]
+
+
+@pytest.mark.parametrize(
+    ("loud", "duration_s", "start_s"),
+    [((6.0, 8.0), 20.0, 4.0), ((19.0, 20.0), 20.0, 16.0), ((0.0, 1.0), 20.0, 0.0), ((0.5, 1.0), 3.0, 0.0)],
+    ids=["the first four that hold it", "at the end", "at the beginning", "of a short one all"],
+)
+def test_phrase_of_a_recording_is_its_loudest_four_seconds(blank, loud, duration_s, start_s):
+    high = [100.0 if loud[0] <= step / 10 < loud[1] else 1.0 for step in range(round(10 * duration_s))]
+    phrase = blank.evaluate(
+        """async ([duration, waveform]) => (await import("/page-files/loop.js")).phraseOf(duration, null, waveform)""",
+        [duration_s, {"step_s": 0.1, "high": high}],
+    )
+    assert phrase == pytest.approx({"start_s": start_s, "stop_s": min(start_s + 4.0, duration_s)})
+
+
+def test_instrument_zooms_with_the_wheel_where_nothing_scrolls(recorded):
+    seen = "document.querySelector('timbre-roll').plot.span"
+    recorded.mouse.move(*lane_place(recorded, 0, 1.5))
+    recorded.mouse.wheel(0, -200)
+    recorded.wait_for_function(f"{seen} < 1.5")
+    recorded.evaluate("document.body.style.height = '300vh'")
+    before = recorded.evaluate(seen)
+    recorded.mouse.wheel(0, 100)
+    recorded.wait_for_function("scrollY > 50")
+    assert recorded.evaluate(seen) == before
+    recorded.evaluate("document.body.style.height = ''")
+
+
+@pytest.mark.parametrize(("duration_s", "is_there"), [(59.0, False), (61.0, True)])
+def test_instrument_has_a_map_of_what_is_longer_than_a_minute(instrument, duration_s, is_there):
+    long = recording() | {"duration_s": duration_s, "roll": ROLL | {"duration_s": duration_s}}
+    instrument.evaluate("(part) => instrument.take(part)", {"of": "recording", "data": long})
+    expect(instrument.locator(".roll-map")).to_be_visible(visible=is_there)
+
+
+DRAGGED = """(lane) => {
+  const dataTransfer = new DataTransfer();
+  lane.dispatchEvent(new DragEvent("dragstart", { dataTransfer, bubbles: true }));
+  return ["DownloadURL", "text/uri-list"].map((kind) => dataTransfer.getData(kind));
+}"""
+
+
+def test_instrument_lets_a_take_be_dragged_out_as_a_file(recorded):
+    track = takes()["tracks"][0] | {"file": "Song: one/two - Mia", "url": "/files/take.flac?expires=9"}
+    bring(recorded, "takes", takes(tracks=[track]))
+    assert recorded.locator(".track").evaluate_all("(lanes) => lanes.map((lane) => lane.draggable)") == [False, True]
+    url = "http://instrument.test/files/take.flac?expires=9"
+    assert recorded.locator(".track").last.evaluate(DRAGGED) == [f"audio/flac:Song- one-two - Mia.flac:{url}", url]
