@@ -78,7 +78,7 @@ class Song:
             )  # fmt: skip
             self.same_octave = gr.Checkbox(
                 label=tr("Same octave for all voices"),
-                info=tr("Every part is shifted as the chosen voice is; else each voice sings where it sings best."),
+                info=tr("All parts move with the chosen voice. Off: each voice sings in the octave that suits it."),
                 elem_id="song-same-octave",
             )
             self.stem_voice = gr.Textbox(
