@@ -37,8 +37,8 @@ def test_one_press_plays_the_recording_in_each_voice_and_leaves_nothing_in_the_h
     assert sorted(heard) == sorted(voices)
     expect(page.locator("#convert-problem p")).to_have_count(0)
     open_tab(page, "History")
-    expect(page.locator("#history-tasks timbre-tasks, #history timbre-tasks").first).to_be_attached()
-    expect(page.get_by_text("singing.flac")).to_have_count(0)
+    expect(page.locator("timbre-tasks:visible").first).not_to_be_empty()
+    expect(page.locator("timbre-tasks:visible").get_by_text("singing.wav")).to_have_count(0)  # as stretches are called
 
 
 def test_notes_have_the_room_of_the_window(new_visitor):
