@@ -11,8 +11,8 @@ def result(name: str, takes: int = 1, transpose: float = 0, **more: Any) -> dict
         {"number": number, "url": f"/{name}/{number}", "mark": 0.5 + number / 100, "name": "", "starred": False}
         for number in range(takes, 0, -1)
     ]
-    view = {"id": name, "file_name": "vocal.wav", "model": "mia", "voice": "Mia", "takes": made, "transpose": transpose, "untrained": False}
-    return view | {"edited": None, "is_comp": False, "lanes": {}, "offset_s": 0.0} | more
+    view = {"id": name, "model": "mia", "voice": "Mia", "takes": made, "transpose": transpose, "untrained": False}
+    return view | {"file_name": "vocal.wav", "edited": None, "is_comp": False, "lanes": {}, "offset_s": 0.0} | more
 
 
 def labels(*views: dict[str, Any]) -> list[str]:
