@@ -49,9 +49,11 @@ def test_main_job_is_done_with_the_keyboard_alone(new_visitor):
     page.wait_for_function("!document.querySelector('timbre-instrument').isPlaying")
     go_to(page, "Play")
     with page.expect_download() as coming:
-        for _ in range(4):
-            page.keyboard.press("ArrowRight")
-        expect(page.locator("#convert-instrument .download").first).to_be_focused()
+        download = page.locator("#convert-instrument .download").first
+        for _ in range(5):  # Comp is among them where another story has made a take of the sample
+            if not download.evaluate("(one) => one === document.activeElement"):
+                page.keyboard.press("ArrowRight")
+        expect(download).to_be_focused()
         page.keyboard.press("Enter")
     assert coming.value.suggested_filename.endswith(".wav")
 

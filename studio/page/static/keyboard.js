@@ -4,7 +4,7 @@
 import { make } from "./dom.js";
 import { tr } from "./texts.js";
 
-const ROW = "#tabs [role=tablist], .samples:not(#convert *), #convert-more-voices, #convert-head, #convert-after, .transport, timbre-instrument .again, " +
+const ROW = "#tabs [role=tablist], .samples:not(#convert *), #convert-more-voices, #convert-top, #convert-after, .transport, timbre-instrument .again, " +
   "timbre-instrument .view, #tabs fieldset:has(input[type=radio])";
 const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
 // gradio's second way to the same: the slider beside its number
