@@ -7,7 +7,7 @@ from typing import Literal
 
 from engine.audio.files import Audio
 from engine.conversion.convert import convert
-from engine.conversion.settings import Chosen, ConversionSettings
+from engine.conversion.settings import AUTO, Chosen, by_style
 from engine.research.command import log
 from engine.research.tables import table
 from engine.voices.imported import AnyVoice
@@ -44,7 +44,7 @@ def convert_all(
     sources: dict[str, Audio], voices: Sequence[Voice], transpose: int | Literal["auto"]
 ) -> list[Sample]:
     """Convert every source to every voice and time each, after one conversion to warm up."""
-    settings = ConversionSettings(transpose=transpose)
+    settings = by_style(AUTO, {"transpose": transpose})  # as a user converts who chooses none
     convert(next(iter(sources.values())), voices[0], settings)
     samples = []
     for voice in voices:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from engine.audio.files import read_audio
 from engine.conversion.convert import convert
-from engine.conversion.settings import ConversionSettings
+from engine.conversion.settings import AUTO, by_style
 from engine.evaluation.evaluator import Evaluator, Measurement
 from engine.evaluation.scores import Scores, compare, mean_scores
 from engine.evaluation.take_difference import TakeDifference, mean_difference, pairwise_difference
@@ -58,7 +58,7 @@ def measure_takes(
     sources: Sequence[Path], voices: Sequence[Voice], corpus: Path | None, takes: int
 ) -> list[TakesRow]:
     """Convert everything and compare. Raises EngineError for recordings that cannot be read or scored."""
-    settings, evaluator = ConversionSettings(transpose="auto", takes=takes), Evaluator()
+    settings, evaluator = by_style(AUTO, {"takes": takes}), Evaluator()
     targets = {voice.card.id: evaluator.target_embedding(target_recordings(voice, corpus)) for voice in voices}
     rows = []
     for path in sources:

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from engine.conversion.convert import convert_file
-from engine.conversion.settings import ConversionSettings
+from engine.conversion.settings import AUTO, by_style
 from engine.cores import prepare_torch
 from engine.errors import EngineError
 from engine.research.benchmark.machine import peak_memory_mb
@@ -35,7 +35,7 @@ def main(threads: int, name: str) -> None:
         converting = partial(converting, threads=threads)
     for line in sys.stdin:
         asked = json.loads(line)
-        settings = ConversionSettings(transpose=asked["transpose"])
+        settings = by_style(AUTO, {"transpose": asked["transpose"]})
         wall, processor = time.perf_counter(), time.process_time()
         try:
             converting(asked["source"], [asked["output"]], voice, settings, device=asked["device"])
