@@ -17,8 +17,8 @@ from tests.catalogues import catalogue
 GERMAN = {
     "2. Convert": "2. Konvertieren",
     "Listen": "Anhören",
-    "Use the service over HTTP, as a program of yours would: convert, create a voice, train it, check the progress. "
-    "This notebook needs a running service and does not start one. In a terminal:": "Nutze den Dienst über `HTTP`:",
+    "For developers. Use the service over HTTP, as a program of yours would: convert, create a voice, train it, check "
+    "the progress. This notebook needs a running service and does not start one. In a terminal:": "Für Entwickler. Nutze den Dienst über `HTTP`:",
 }
 
 
@@ -50,7 +50,7 @@ def test_notebooks_command_translates_every_notebook_and_keeps_its_code(tmp_path
     assert "## Recording, voice and settings" in prose  # what has no translation stays
     service = json.loads((tmp_path / "out" / "5_the_service.ipynb").read_text(encoding="utf-8"))
     assert "".join(service["cells"][0]["source"]).startswith(
-        "# 5. The service\n\nNutze den Dienst über `HTTP`:\n\n```sh\ntimbre-studio serve"
+        "# 5. The service\n\nFür Entwickler. Nutze den Dienst über `HTTP`:\n\n```sh\ntimbre-studio serve"
     )
 
 
