@@ -18,7 +18,9 @@ GERMAN = {
     "2. Convert": "2. Konvertieren",
     "Listen": "Anhören",
     "For developers. Use the service over HTTP, as a program of yours would: convert, create a voice, train it, check "
-    "the progress. This notebook needs a running service and does not start one. In a terminal:": "Für Entwickler. Nutze den Dienst über `HTTP`:",
+    "the progress. This notebook needs a running service and does not start one. In a terminal:": (
+        "Für Entwickler. Nutze den Dienst über `HTTP`:"
+    ),
 }
 
 
