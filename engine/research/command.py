@@ -19,7 +19,7 @@ PARTS = {
         "conversion", "songs", "takes", "training", "devices", "card", "dryness", "hearing", "opinions", "word-errors",
         "rvc", "beside-rvc", "credentials", "public-data",
     ),
-    "pretraining": ("base", "voices"),
+    "pretraining": ("base", "voices", "through-synthesis"),
 }  # fmt: skip
 
 
