@@ -26,7 +26,7 @@
 // Keys beside those of a player: B switches between the two lanes chosen last, E edits the pitch.
 
 import { BACKING, BackingOffset } from "./backing-offset.js";
-import { Company, VOCAL } from "./company.js";
+import { Company, VOCAL } from "./backing-tracks.js";
 import { icon, isTyped, make, tell } from "./dom.js";
 import { draggedOut } from "./drag-out.js";
 import { Loop, phraseOf } from "./loop.js";
