@@ -20,7 +20,8 @@ from engine.spelling import composed
 from engine.texts import ntr, tr
 from studio.errors import Invalid, NotFound, TooMany
 from studio.store import presets
-from studio.store.accounts import Account, Token, create_token, list_tokens, revoke_token
+from studio.store.accounts import Account
+from studio.store.tokens import Token, create_token, list_tokens, revoke_token
 from studio.store.catalogue import names_of
 from studio.store.database import Database
 from studio.store.records.conversion import Conversion, Rendered, Settings

@@ -14,7 +14,7 @@ import structlog
 
 from engine.texts import tr
 from studio.errors import StudioError, Unauthorised
-from studio.store.accounts import valid_among
+from studio.store.tokens import valid_among
 from studio.store.database import Database
 from studio.store.reading import read_soon
 

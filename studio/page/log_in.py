@@ -27,7 +27,8 @@ from studio.http.uploads import INCOMING, UploadPlace, received_form
 from studio.languages.translation import translator
 from studio.page.catalogues import language_of
 from studio.page.cookies import new_cookie, read_cookie
-from studio.store.accounts import Account, Holder, account_of_token, digest_of, holder_of_digest
+from studio.store.accounts import Account
+from studio.store.tokens import Holder, account_of_token, digest_of, holder_of_digest
 from studio.store.reading import read_soon
 from studio.store.studio import Studio
 

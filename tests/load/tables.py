@@ -28,7 +28,8 @@ from sqlalchemy import Connection, event, text
 from engine.errors import EngineError, SettingsError
 from studio.executors.recovery import recover
 from studio.store import tasks
-from studio.store.accounts import Account, create_account, create_token, holder_of_token
+from studio.store.accounts import Account, create_account
+from studio.store.tokens import create_token, holder_of_token
 from studio.store.catalogue import find_model, list_models
 from studio.store.database import Database, database_url, open_database
 from studio.store.kinds import QUEUES

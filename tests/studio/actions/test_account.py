@@ -31,7 +31,7 @@ from studio.actions.voices.packages import export_model, import_model
 from studio.actions.voices.profiles import edit_profile
 from studio.actions.voices.voice import delete_model
 from studio.errors import Invalid, NotFound, TooMany
-from studio.store.accounts import account_of_token
+from studio.store.tokens import account_of_token
 from studio.store.presets import set_preferences
 from studio.store.tasks import claim, find
 
