@@ -16,8 +16,8 @@ from studio.commands.wording import complain, say, translated
 
 if TYPE_CHECKING:  # the database takes a moment to load
     from studio.store.accounts import Account
-    from studio.store.tokens import Token
     from studio.store.database import Database
+    from studio.store.tokens import Token
 
 _DAY_S = 86400.0
 _COLUMNS = (tr("id"), tr("account"), tr("name"), tr("state"), tr("valid until"), tr("last used"))

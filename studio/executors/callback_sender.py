@@ -50,7 +50,7 @@ class _Outcome:
     for_good: bool = False
 
 
-class Courier:
+class CallbackSender:
     """Sends what is due, until it is closed."""
 
     def __init__(

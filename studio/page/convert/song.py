@@ -110,7 +110,7 @@ class Song:
         chosen = recording.chosen
         page.on(chosen.change, self.begin, [chosen, self.owner], [self.owner, self.begun, *self.emptied])
         events = [self.files.change, self.separate.change, self.parts.change]
-        page.on(partial(gr.on, events), self.tell, [self.files, self.separate, self.parts], [self.says])
+        page.on(partial(gr.on, events), self.show_plan, [self.files, self.separate, self.parts], [self.says])
         gr.on(
             [one.change for one in self.typed], None, self.typed, self.kept, js="(...typed) => typed",
             api_visibility="private", show_progress="hidden",
@@ -145,7 +145,7 @@ class Song:
         before: Values = {self.now: dict(files or {}), **self.watching.begin(bool(files))}
         if typed and len(typed) == len(self.typed):
             before |= dict(zip(self.typed, typed, strict=True)) | {self.drawn: brought("parts", typed[0])}
-        return before | self._said(files, False, typed[0] if typed else "")
+        return before | self._plan(files, False, typed[0] if typed else "")
 
     def put_in(self, name: str, visit: Visit, path: str | None, files: Mapping[str, str] | None) -> Updates:
         """Add a file to the song, or another one in its place."""
@@ -171,7 +171,7 @@ class Song:
         typed = ("", KEEP, "")
         left: Values = {
             **self._beside({}), self.separate: False, self.kept: typed,
-            self.drawn: brought("parts", ""), **dict(zip(self.typed, typed, strict=True)), **self._said({}, False, ""),
+            self.drawn: brought("parts", ""), **dict(zip(self.typed, typed, strict=True)), **self._plan({}, False, ""),
         }  # fmt: skip
         return begun | left
 
@@ -182,7 +182,7 @@ class Song:
         parts = told["parts"]
         return {
             self.parts: parts, self.drawn: brought("parts", parts), self.kept: [parts, *typed[1:]],
-            **self._said(files, separate, parts),
+            **self._plan(files, separate, parts),
         }  # fmt: skip
 
     def move(self, visit: Visit, told: Mapping[str, float | None], *typed: str | None) -> Updates:
@@ -212,11 +212,11 @@ class Song:
         updates: Values = {**self.watching.begin(is_busy), self.part: brought("company", lanes)}
         return updates | ({self.problem: show_error(joined(" ", trouble))} if trouble else {})
 
-    def tell(self, visit: Visit, files: Mapping[str, str] | None, separate: bool, parts: str | None) -> Updates:
+    def show_plan(self, visit: Visit, files: Mapping[str, str] | None, separate: bool, parts: str | None) -> Updates:
         """Say what Convert will make of the recording, if more than its vocal in another voice."""
-        return self._said(files, separate, parts)
+        return self._plan(files, separate, parts)
 
-    def _said(self, files: Mapping[str, str] | None, separate: bool, parts: str | None) -> Values:
+    def _plan(self, files: Mapping[str, str] | None, separate: bool, parts: str | None) -> Values:
         kind = "separate" if separate else "backing" if files else "parts" if (parts or "").strip() else None
         return {self.says: inform(_SAID[kind]) if kind else silent()}
 

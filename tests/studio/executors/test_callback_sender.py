@@ -18,7 +18,7 @@ from engine.errors import SettingsError
 from studio.actions.tasks import task_view
 from studio.errors import Unavailable
 from studio.executors import callback_sender as module
-from studio.executors.callback_sender import Courier
+from studio.executors.callback_sender import CallbackSender
 from studio.settings.environment import Settings
 from studio.settings.service import ServiceSettings
 from studio.store.accounts import create_account
@@ -68,7 +68,7 @@ def sent(studio, answer, shown=view):
 
 def deliver(studio, transport=None, shown=view) -> None:
     """Send what is due, to its end."""
-    courier = Courier(studio, shown, structlog.get_logger("test"), lambda: NOW_S, transport)
+    courier = CallbackSender(studio, shown, structlog.get_logger("test"), lambda: NOW_S, transport)
     courier.begin_due()
     courier.close()
 
@@ -175,7 +175,7 @@ def courier(studio):
             await ends.wait()
         return httpx.Response(204)
 
-    made = Courier(studio, view, structlog.get_logger("test"), lambda: NOW_S, lambda: httpx.MockTransport(receive))
+    made = CallbackSender(studio, view, structlog.get_logger("test"), lambda: NOW_S, lambda: httpx.MockTransport(receive))
     yield made
     if made._loop is not None:
         made._loop.call_soon_threadsafe(ends.set)
@@ -218,7 +218,7 @@ def test_look_ups_that_hang_hold_nobody_elses(studio, monkeypatch):
         return places.get(host, [])
 
     monkeypatch.setattr(module, "looked_up", look_up)
-    made = Courier(studio, view, structlog.get_logger("test"), lambda: NOW_S)
+    made = CallbackSender(studio, view, structlog.get_logger("test"), lambda: NOW_S)
     other = create_account(studio.database, "other")
     for number in range(8):
         promised(studio, f"https://dead-{number}.example.com/")

@@ -9,10 +9,9 @@ from sqlalchemy import event, select, update
 
 from studio.errors import Invalid, NotFound, Unavailable
 from studio.store.accounts import create_account, local_account
-from studio.store.tokens import TOKEN_PREFIX, account_of_token, create_token, list_tokens, revoke_token
 from studio.store.database import Now, open_database
 from studio.store.tables import tokens
-from tests.waiting import in_threads
+from studio.store.tokens import TOKEN_PREFIX, account_of_token, create_token, list_tokens, revoke_token
 
 LIKE_A_TOKEN = TOKEN_PREFIX + "A" * 43
 
