@@ -140,10 +140,10 @@ def run_server(settings: Settings, service: ServiceSettings, announce: Callable[
 def attendants_of(studio: Studio) -> list[TimerThread]:
     """Return what looks after deadlines and callbacks."""
     log = structlog.get_logger("studio.attendant")
-    courier = CallbackSender(studio, task_view, log)
+    sender = CallbackSender(studio, task_view, log)
     return [
         TimerThread("deadlines", partial(cancel_overdue, studio.database, end_training), log),
-        TimerThread("callbacks", courier.begin_due, log, courier.close),
+        TimerThread("callbacks", sender.begin_due, log, sender.close),
     ]
 
 

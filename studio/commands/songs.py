@@ -58,7 +58,7 @@ def convert_song(source: Path, options: SongOptions, wanted: TakesWanted) -> Fil
         unsigned = _written(studio, task, targets, source, wanted)
         project = keep_or_delete(studio, task, wanted)
     shown = {lane: str(path) for lane, path in targets.items()}
-    return {"recording": str(source), "voices": _report(task, facts, unsigned), "project": project, "files": shown}
+    return {"recording": str(source), "voices": _say(task, facts, unsigned), "project": project, "files": shown}
 
 
 def _song(options: SongOptions, voice: str) -> SongRequest:
@@ -111,7 +111,7 @@ def _written(
     return unsigned
 
 
-def _report(task: "Task", facts: ResultView, unsigned: str | None) -> Files:
+def _say(task: "Task", facts: ResultView, unsigned: str | None) -> Files:
     """Say what became of each voice; return it."""
     rendered = task.result_as(Rendered)
     voices: Files = {}

@@ -1,4 +1,4 @@
-"""Attendants: threads of a server that keep what calls were promised for later, whichever process does the work.
+"""Timer threads of a server, which keep what calls were promised for later, whichever process does the work.
 
 The whole state is in the database, so that a server that starts again, or another beside it, goes on with it.
 """
