@@ -43,7 +43,7 @@ class TakesPrinter:
 
     def converted(self, done: "Converted") -> None:
         """Print a recording's takes."""
-        self._report(done)
+        self._say(done)
         self.records.append(done.as_json())
         for number, (path, scores) in enumerate(zip(done.takes, done.scores, strict=True), 1):
             if not self.as_json:
@@ -56,7 +56,7 @@ class TakesPrinter:
         if self.as_json:
             _print_json(conversions=self.records, score_units=score_units())
 
-    def _report(self, done: "Converted") -> None:
+    def _say(self, done: "Converted") -> None:
         facts, about = done.facts, str(done.recording) if self.several else ""
         name = facts["model"]
         if facts["untrained"] and not any("error" not in record for record in self.records):

@@ -145,7 +145,7 @@ class Song:
         before: Values = {self.now: dict(files or {}), **self.watching.begin(bool(files))}
         if typed and len(typed) == len(self.typed):
             before |= dict(zip(self.typed, typed, strict=True)) | {self.drawn: brought("parts", typed[0])}
-        return before | self._plan(files, False, typed[0] if typed else "")
+        return before | self._said(files, False, typed[0] if typed else "")
 
     def put_in(self, name: str, visit: Visit, path: str | None, files: Mapping[str, str] | None) -> Updates:
         """Add a file to the song, or another one in its place."""
@@ -171,7 +171,7 @@ class Song:
         typed = ("", KEEP, "")
         left: Values = {
             **self._beside({}), self.separate: False, self.kept: typed,
-            self.drawn: brought("parts", ""), **dict(zip(self.typed, typed, strict=True)), **self._plan({}, False, ""),
+            self.drawn: brought("parts", ""), **dict(zip(self.typed, typed, strict=True)), **self._said({}, False, ""),
         }  # fmt: skip
         return begun | left
 
@@ -182,7 +182,7 @@ class Song:
         parts = told["parts"]
         return {
             self.parts: parts, self.drawn: brought("parts", parts), self.kept: [parts, *typed[1:]],
-            **self._plan(files, separate, parts),
+            **self._said(files, separate, parts),
         }  # fmt: skip
 
     def move(self, visit: Visit, told: Mapping[str, float | None], *typed: str | None) -> Updates:
@@ -214,9 +214,9 @@ class Song:
 
     def show_plan(self, visit: Visit, files: Mapping[str, str] | None, separate: bool, parts: str | None) -> Updates:
         """Say what Convert will make of the recording, if more than its vocal in another voice."""
-        return self._plan(files, separate, parts)
+        return self._said(files, separate, parts)
 
-    def _plan(self, files: Mapping[str, str] | None, separate: bool, parts: str | None) -> Values:
+    def _said(self, files: Mapping[str, str] | None, separate: bool, parts: str | None) -> Values:
         kind = "separate" if separate else "backing" if files else "parts" if (parts or "").strip() else None
         return {self.says: inform(_SAID[kind]) if kind else silent()}
 
