@@ -31,14 +31,14 @@ from engine.texts import tr
 from studio.actions.tasks import task_view
 from studio.errors import NotFound
 from studio.executors.action_processes import ApartActions
-from studio.executors.callback_sender import Courier
+from studio.executors.callback_sender import CallbackSender
 from studio.executors.core_shares import CoreShares
 from studio.executors.executor import Executor
 from studio.executors.housekeeping import delete_received
 from studio.executors.local import LocalExecutor
 from studio.executors.ray.executor import RayExecutor
 from studio.executors.recovery import end_training
-from studio.executors.timer_thread import Attendant
+from studio.executors.timer_thread import TimerThread
 from studio.http.errors import problem_of
 from studio.http.metrics import Metrics
 from studio.http.middleware import API, DOCUMENTATION, ServerState, ServiceMiddleware
@@ -137,13 +137,13 @@ def run_server(settings: Settings, service: ServiceSettings, announce: Callable[
         serve_app(app, studio, executor, lambda address: announce(address, local_only))
 
 
-def attendants_of(studio: Studio) -> list[Attendant]:
+def attendants_of(studio: Studio) -> list[TimerThread]:
     """Return what looks after deadlines and callbacks."""
     log = structlog.get_logger("studio.attendant")
-    courier = Courier(studio, task_view, log)
+    sender = CallbackSender(studio, task_view, log)
     return [
-        Attendant("deadlines", partial(cancel_overdue, studio.database, end_training), log),
-        Attendant("callbacks", courier.begin_due, log, courier.close),
+        TimerThread("deadlines", partial(cancel_overdue, studio.database, end_training), log),
+        TimerThread("callbacks", sender.begin_due, log, sender.close),
     ]
 
 

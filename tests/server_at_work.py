@@ -29,9 +29,9 @@ from studio.page.voices.importing import Import, Question
 from studio.server import build_app
 from studio.settings.environment import load_settings
 from studio.settings.service import ServiceSettings
-from studio.store.accounts import create_token
 from studio.store.studio import Studio, open_studio
 from studio.store.tasks import claim, complete
+from studio.store.tokens import create_token
 
 SLOW = ("torch", "onnxruntime", "onnx", "librosa", "scipy.signal", "scipy.ndimage", "pedalboard", "noisereduce", "c2pa")
 NOW_S = 1e9  # of links

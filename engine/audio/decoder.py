@@ -21,7 +21,7 @@ from av.stream import Discard
 from engine.audio.channels import Samples
 from engine.audio.containers import Container, recognise
 from engine.audio.priming import priming_of, timing_note
-from engine.audio.spliced_file import Part, Spliced
+from engine.audio.spliced_file import Part, SplicedFile
 from engine.audio.structure import changes, damaged, structure_of, truncated
 from engine.audio.time_stamps import Clock
 from engine.audio.tracks import SEVERAL, SILENT_PEAK, Choice, Track, choose, tracks_in
@@ -99,7 +99,7 @@ class _Opener:
 
     def open(self, parts: list[Part]) -> InputContainer:
         """Open parts of the file. Raises AudioError."""
-        content = Spliced(self.file, parts)
+        content = SplicedFile(self.file, parts)
         try:
             return av.open(
                 content, mode="r", format=self.container.name, buffer_size=_BUFFER, metadata_errors="replace"

@@ -99,13 +99,13 @@ class _Channel:
 
     def with_voice(self, voice: Tensor) -> Tensor:
         """Return the channel (n,) with this voice (n,), at the level of the recording's, on its device."""
-        held = self.held(voice)
+        held = self.voice_part(voice)
         if len(self.taps):  # the filter is not known where the recording's voice has no energy, and this one may have
             powers = (_power_there(one).clamp_min(1e-20) for one in (voice, held))
             held = held * (self.level * torch.div(*powers).sqrt()).clamp(*_LEVELLED)
         return held + (self.ambience.of_there(voice) if self.ambience else torch.from_numpy(self.rest).to(voice.device))
 
-    def held(self, voice: Tensor) -> Tensor:
+    def voice_part(self, voice: Tensor) -> Tensor:
         """Return what the channel holds of a voice (n,), but for the rest."""
         held = torch.from_numpy(self.gain).to(voice.device) * _moved(voice, self.delay)
         return held + filtered(voice, self.taps, _BEFORE) if len(self.taps) else held
@@ -162,10 +162,10 @@ def _taken_apart(channel: np.ndarray, voice: _Voice, number: int) -> _Channel:
     is_panned = abs(share.correlation) > _PANNED
     gain = _gain(channel, delayed(voice.samples, share.delay)) if is_panned else np.zeros(len(channel), np.float32)
     found = _Channel(share.delay, gain, np.zeros(0), channel)
-    found = replace(found, rest=channel - found.held(voice.tensor).numpy())
+    found = replace(found, rest=channel - found.voice_part(voice.tensor).numpy())
     if _power(found.rest) > _NOTHING * _power(channel):
         explained = replace(found, taps=voice.filter_to(found.rest))
-        held = explained.held(voice.tensor).numpy()
+        held = explained.voice_part(voice.tensor).numpy()
         explained = replace(explained, rest=channel - held, level=_level(held, voice.samples))
         if _power(explained.rest) < (1.0 - _EXPLAINED) * _power(found.rest):
             found = explained

@@ -12,7 +12,7 @@ def length_of(part: Part) -> int:
     return len(part) if isinstance(part, bytes) else part[1] - part[0]
 
 
-class Spliced:
+class SplicedFile:
     """Parts of a file, one after the other, as a file for FFmpeg."""
 
     def __init__(self, file: BinaryIO, parts: Sequence[Part]) -> None:

@@ -247,11 +247,11 @@ class SndfileEncoder:
         clipped = np.clip(self._dither.apply(block) if self._dither else block, -self._limit, self._limit).T
         for start in range(0, len(clipped), CHUNK):
             piece = np.ascontiguousarray(clipped[start : start + CHUNK], np.float32)
-            with self._target.telling_why():
+            with self._target.raising_the_cause():
                 self._file.write(piece)
 
     def finish(self) -> None:
-        with self._target.telling_why():
+        with self._target.raising_the_cause():
             self._file.close()
 
     def abandon(self) -> None:
@@ -333,7 +333,7 @@ class _HonestFile:
             raise self._failure
 
     @contextmanager
-    def telling_why(self) -> Iterator[None]:
+    def raising_the_cause(self) -> Iterator[None]:
         """Raise the OSError hidden by a libsndfile write, or one of its own."""
         try:
             yield

@@ -384,9 +384,9 @@ class _Core:
         sounding = self.speaker.sounding(loudness, self._voicing)
         new = slice(-self._ahead - self._frames, -self._ahead)
         share = sustained_share(torch.from_numpy(self._envelope[-96:]), torch.from_numpy(self._voicing[-96:])).numpy()
-        self.speaker.hear(loudness[new], sounding[new], share[new])
+        self.speaker.update(loudness[new], sounding[new], share[new])
         sung = sounding[new] & (self._voicing[new] > VOICED)
-        self._key.hear(hertz_to_semitones(self._hertz[new][sung]).astype(np.float32))
+        self._key.add_notes(hertz_to_semitones(self._hertz[new][sung]).astype(np.float32))
         self._reader.learn(self.speaker, sounding[-self._frames :])
         self._until_timbre -= self._frames
         if self._until_timbre <= 0:

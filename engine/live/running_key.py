@@ -19,7 +19,7 @@ class RunningKey:
         self._sung = np.zeros(0, np.float32)
         self._found: int | None = None
 
-    def hear(self, semitones: np.ndarray) -> None:
+    def add_notes(self, semitones: np.ndarray) -> None:
         """Add the MIDI note numbers of voiced frames (frames,)."""
         self._sung = np.concatenate([self._sung, semitones])[-_KEPT_FRAMES:]
 

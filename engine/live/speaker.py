@@ -163,7 +163,7 @@ class RunningSpeaker:
         near = loudness > self._level + ACTIVE_NEPERS
         return near | ((voicing > VOICED) & (loudness > self._level + SILENT))
 
-    def hear(self, loudness: np.ndarray, sounding: np.ndarray, held: np.ndarray) -> None:
+    def update(self, loudness: np.ndarray, sounding: np.ndarray, held: np.ndarray) -> None:
         """Add frames (frames,): loudness in nepers; which sound; how far each is a held note, 0..1."""
         for value, share in zip(loudness[sounding], held[sounding], strict=True):
             self._counts *= 1.0 - 1.0 / _KEPT_FRAMES

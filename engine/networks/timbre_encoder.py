@@ -24,7 +24,7 @@ class TimbreEncoder(nn.Module):
         self.leave = nn.Sequential(nn.LayerNorm(2 * _CHANNELS), nn.Linear(2 * _CHANNELS, TIMBRE))
 
     def forward(self, envelope: Tensor) -> Tensor:
-        hidden, weight = self._heard(envelope)
+        hidden, weight = self._frames_and_weights(envelope)
         weight = weight / weight.sum(1, keepdim=True)
         mean = (hidden * weight).sum(1)
         deviation = ((hidden - mean[:, None]).square() * weight).sum(1).clamp_min(1e-5).sqrt()
@@ -35,7 +35,7 @@ class TimbreEncoder(nn.Module):
 
         Frames near the edge of a stretch know what lies beyond it, up to the encoder's reach of 80 ms.
         """
-        hidden, weight = (value[0].double() for value in self._heard(envelope[None]))
+        hidden, weight = (value[0].double() for value in self._frames_and_weights(envelope[None]))
 
         def summed(values: Tensor) -> Tensor:
             total = functional.pad(values.cumsum(0), (0, 0, 1, 0))
@@ -46,7 +46,7 @@ class TimbreEncoder(nn.Module):
         deviation = (summed(hidden.square() * weight) / whole - mean.square()).clamp_min(1e-5).sqrt()
         return self.leave(torch.cat([mean, deviation], 1).float()).float()
 
-    def _heard(self, envelope: Tensor) -> tuple[Tensor, Tensor]:
+    def _frames_and_weights(self, envelope: Tensor) -> tuple[Tensor, Tensor]:
         """Return what is pooled of each frame (batch, frames, channels), and its weight (batch, frames, 1)."""
         hidden = self.enter(envelope / 2 + 1)
         for block in self.blocks:

@@ -159,7 +159,7 @@ def _judged(report: dict[str, Any], known: set[str], tags: str | None, path: Pat
     failures = {one["code"] for one in results.get("failure", [])}
     signature = manifest.get("signature_info") or {}
     signer = _shown(signature.get("common_name") or signature.get("issuer") or tr("an unnamed certificate"))
-    synthetic, statement = _said_of_making(manifest)
+    synthetic, statement = _statement_in(manifest)
     is_signed = "claimSignature.validated" in {one["code"] for one in results.get("success", [])}
     if failures - _UNKNOWN_SIGNER - _EXPIRED or not is_signed or (statement and not is_untouched(path)):
         text = tr(
@@ -189,7 +189,7 @@ def _judged(report: dict[str, Any], known: set[str], tags: str | None, path: Pat
     return Verdict("made_elsewhere", text + kind, signer, synthetic, statement, tags)
 
 
-def _said_of_making(manifest: dict[str, Any]) -> tuple[bool | None, dict[str, Any] | None]:
+def _statement_in(manifest: dict[str, Any]) -> tuple[bool | None, dict[str, Any] | None]:
     """Whether the signed assertions call the file synthetic, and the statement of this program, if it has one."""
     synthetic, statement = None, None
     for assertion in manifest.get("assertions", []):

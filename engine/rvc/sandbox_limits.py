@@ -11,7 +11,7 @@ from engine.rvc.sandbox import ModelProcess
 
 
 @dataclass(frozen=True)
-class LimitsHere:
+class SandboxLimits:
     """What a process that works on a model can still do: read the files of the user who runs the studio, start other
     processes, call over the network, look into other processes."""
 
@@ -27,7 +27,7 @@ class LimitsHere:
 
 
 @lru_cache(maxsize=1)
-def limits_here() -> LimitsHere:
+def limits_here() -> SandboxLimits:
     """Find out what holds here; takes half a second, the first time. Raises VoiceError where no process starts."""
     with tempfile.TemporaryDirectory() as folder:
         given, secret = Path(folder) / "given", Path(folder) / "secret"
@@ -41,4 +41,4 @@ def limits_here() -> LimitsHere:
             can, _ = process.call("attempt", [str(secret), os.getpid()])
         finally:
             process.stop()
-    return LimitsHere(**can)
+    return SandboxLimits(**can)

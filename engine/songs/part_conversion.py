@@ -206,7 +206,7 @@ def convert_parts(
             warnings.append(found.notes_warning)
             done += length
         if surveys:
-            surveyed(min(surveys, key=_says_little))
+            surveyed(min(surveys, key=_uninformative))
         statement = _statement(statements, voices, stretches, source)
         with open_audio(source) as opened:
             channels = opened.channels
@@ -220,7 +220,7 @@ def convert_parts(
     )
 
 
-def _says_little(survey: Survey) -> tuple[bool, bool, bool]:
+def _uninformative(survey: Survey) -> tuple[bool, bool, bool]:
     """Return how little stretches say of a recording, since a voice may rest in them: whether they are silent, whether
     there is no voice in them, and whether nothing is wrong with it."""
     dryness = survey.dryness

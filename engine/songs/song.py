@@ -322,9 +322,9 @@ def make_song(
         # a stem that is kept may hold a whole choir
         if not stem.is_kept and (sentence := find_two_pitches(stem.path).sentence):
             notes.append(named + sentence)
-        judge = _Judge(song.separates and not number, named, work.warn)
-        done, path = _converted(stem, stages, voice_named, settings, within(report, *share), work, judge)
-        wrong += [named + said for said in judge.said]
+        check = _RecordingCheck(song.separates and not number, named, work.warn)
+        done, path = _converted(stem, stages, voice_named, settings, within(report, *share), work, check)
+        wrong += [named + said for said in check.said]
         if done and done.notes_warning:
             notes.append(done.notes_warning)
         conversions.append(done)
@@ -344,7 +344,7 @@ def make_song(
 
 
 @dataclass(frozen=True)
-class _Judge:
+class _RecordingCheck:
     """Says what is wrong with the recording of a stem, which is `named` so."""
 
     is_separated: bool
@@ -352,14 +352,14 @@ class _Judge:
     warn: Callable[[str], None]
     said: list[str] = field(default_factory=list)
 
-    def judge(self, survey: Survey) -> None:
+    def examine(self, survey: Survey) -> None:
         """Warn of a recording that is no dry vocal. Raises AudioError for silence."""
         survey.refuse_silence()
         if survey.dryness and survey.dryness.warning:
             is_without = self.is_separated and survey.dryness.presence.warning
-            self.say(_NO_VOCAL if is_without else survey.dryness.warning)
+            self.warn_of(_NO_VOCAL if is_without else survey.dryness.warning)
 
-    def say(self, sentence: str) -> None:
+    def warn_of(self, sentence: str) -> None:
         """Say a sentence."""
         self.said.append(sentence)
         self.warn(self.named + sentence)
@@ -404,7 +404,7 @@ def _separated(song: Path, stages: Stages, separator: Callable[[], Separator], r
 
 def _converted(
     stem: Stem, stages: Stages, voice_named: VoiceNamed, settings: Chosen | None, report: Report, work: Work,
-    judge: _Judge,
+    check: _RecordingCheck,
 ) -> tuple[PartsConversion | None, Path]:  # fmt: skip
     """Return how a stem was converted and the file, or None and the stem itself where it is kept."""
     if stem.is_kept:
@@ -416,14 +416,14 @@ def _converted(
     if path is None or record is None:
         target = stages.new(f"{name}.wav")
         done = convert_parts(
-            stem.path, target, stem.parts, voices.__getitem__, settings, report, work, judge.judge
+            stem.path, target, stem.parts, voices.__getitem__, settings, report, work, check.examine
         )
-        write_atomically(stages.new(f"{name}.json"), json.dumps(asdict(done) | {_SAID: judge.said}))
+        write_atomically(stages.new(f"{name}.json"), json.dumps(asdict(done) | {_SAID: check.said}))
         return done, [stages.keep(f"{name}{suffix}") for suffix in (".json", ".wav")][1]
     report(1.0, tr("converting"))
     said = json.loads(record.read_text(encoding="utf-8"))
     for sentence in said.pop(_SAID, ()):
-        judge.say(sentence)
+        check.warn_of(sentence)
     return PartsConversion(**said | {"statement": Statement(**said["statement"])}), path
 
 

@@ -66,7 +66,7 @@ def unpack_voice(package: Path, folder: Path) -> VoiceCard:
                 name=shown_name(package),
             )
         )
-    _check_said(package, card)
+    _check_stated(package, card)
     if _read_json(package, folder / CONSENT_FILE) != card.consent:
         raise _damaged(package, tr(
             "{consent_file} does not say what {card_file} says",
@@ -83,7 +83,7 @@ def unpack_voice(package: Path, folder: Path) -> VoiceCard:
     return card
 
 
-def _check_said(package: Path, card: VoiceCard) -> None:
+def _check_stated(package: Path, card: VoiceCard) -> None:
     """Refuse a card whose values a profile cannot have: lists of voices show them and filter by them."""
     try:
         read_profile({name: getattr(card, name) for name in _SAID} | {"traits": list(card.traits)})

@@ -55,7 +55,7 @@ class ConversionForm:
         self.look: Look = look_at(self.chooser.audio, self.chooser.name)
         self._preset.value = self.look.analysis.style
         self._apply_preset()
-        self._tell()
+        self._show_transpose()
         self._picture = figure_image(plot_fit(self.look, self._card, self.transpose))
         self._preset.observe(lambda change: self._apply_preset(), "value")
         for control in (self._voice, self._auto, self._controls["transpose"]):
@@ -135,7 +135,7 @@ class ConversionForm:
             if name not in _OWN_PLACE:
                 control.value = getattr(preset, name)
 
-    def _tell(self) -> None:
+    def _show_transpose(self) -> None:
         self._controls["transpose"].disabled = self._auto.value
         told = sentence(ntr(
             "auto: {fitting} semitone",
@@ -146,7 +146,7 @@ class ConversionForm:
         self._told.value = f"{told}<br>{sentence(warning)}" if warning else told
 
     def _show(self) -> None:
-        self._tell()
+        self._show_transpose()
         show_figure(self._picture, plot_fit(self.look, self._card, self.transpose))
 
 

@@ -30,7 +30,7 @@ def prepare(translate: Translate = str) -> None:
     if shell is None or shell.display_formatter is None:
         return
     shell.display_formatter.formatters["image/png"].for_type(Figure, figure_png)
-    shell.set_custom_exc((EngineError,), _tell)
+    shell.set_custom_exc((EngineError,), _show_error)
     if translate is not str:
         speak(translate, shell.display_formatter.formatters["text/html"])
     if find_spec("google") and find_spec("google.colab"):
@@ -98,7 +98,7 @@ def _written(value: object) -> str:
     return str(value)
 
 
-def _tell(
+def _show_error(
     shell: object, kind: type[BaseException], error: BaseException, trace: object, tb_offset: int | None = None
 ) -> None:
     """Show an engine error without its traceback; called by IPython."""

@@ -20,13 +20,14 @@ from engine.spelling import composed
 from engine.texts import ntr, tr
 from studio.errors import Invalid, NotFound, TooMany
 from studio.store import presets
-from studio.store.accounts import Account, Token, create_token, list_tokens, revoke_token
+from studio.store.accounts import Account
 from studio.store.catalogue import names_of
 from studio.store.database import Database
 from studio.store.records.conversion import Conversion, Rendered, Settings
 from studio.store.studio import Studio
 from studio.store.take_labels import label_of
 from studio.store.tasks import Task
+from studio.store.tokens import Token, create_token, list_tokens, revoke_token
 
 FORMATS = ("wav", "flac", "mp3", "m4a")
 PARTS = ("recording", "voice", "take", "date", "transpose")  # of a name

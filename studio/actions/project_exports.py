@@ -138,7 +138,7 @@ class _Export:
     def write(self, target: Path, report: Report) -> None:
         """Write the zip. `report` shows progress and may raise Cancelled."""
         stems, tracks = [], []
-        heard = self._heard()
+        heard = self._audible_take()
         sounds = [*((one, path) for one, path, _ in self._recordings), *((one, None) for one in self._takes)]
         taken: set[str] = set()
         with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:  # audio hardly compresses
@@ -146,7 +146,7 @@ class _Export:
                 report(number / (len(sounds) + 1), tr("writing stems"))
                 name = unlike(named_file(f"{self._stem} - {sound.label}", "wav"), taken)
                 archive.write(stem := self._written(sound, path), f"stems/{name}")
-                stems.append(_told(sound, name))
+                stems.append(_stem_facts(sound, name))
                 with open_audio(stem) as opened:
                     tracks.append(
                         StemTrack(sound.label, f"stems/{name}", opened.rate, opened.channels, sound is heard)
@@ -165,7 +165,7 @@ class _Export:
         write_stem(source, stem, placing, sound.statement, self._studio.installation)
         return stem
 
-    def _heard(self) -> _Sound:
+    def _audible_take(self) -> _Sound:
         """Return the take that plays in a DAW: the last one with a star, or the last one."""
         starred = [one for one in self._takes if one.take and one.take.label.starred]
         return (starred or self._takes)[-1]
@@ -248,7 +248,7 @@ def _marker(number: int) -> str:
     return tr("phrase {number}", number=number)
 
 
-def _told(sound: _Sound, name: str) -> dict[str, object]:
+def _stem_facts(sound: _Sound, name: str) -> dict[str, object]:
     """Return what project.json says of a stem."""
     asked, rendered, take = sound.task.asked_as(Conversion), sound.task.result_as(Rendered), sound.take
     facts: dict[str, object] = {"file": f"stems/{PurePath(name).name}", "conversion": sound.task.id}

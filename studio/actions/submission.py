@@ -12,7 +12,7 @@ from engine.texts import ntr, tr
 from studio.errors import NotFound, TooMany
 from studio.store.accounts import Account, account_prefix
 from studio.store.free_space import TAKE_BYTES, refuse_full_disk
-from studio.store.idempotency import Idempotency, once
+from studio.store.idempotency import Idempotency, run_idempotently
 from studio.store.idempotent_answers import Answer
 from studio.store.kinds import ANALYSIS, BLEND, CONVERSION, KINDS, TEACHING, TRAINING
 from studio.store.records.codec import written
@@ -126,7 +126,7 @@ def submit_work(
     try:
         for key, source in files.items():
             _put(studio, source, key, gone)
-        answer, kept = once(studio, task.account, idempotency, act)
+        answer, kept = run_idempotently(studio, task.account, idempotency, act)
     finally:
         if not kept:
             studio.storage.delete_below(task.prefix)

@@ -20,7 +20,7 @@ from engine.spelling import composed
 from engine.texts import numeral, tr
 from studio.errors import Invalid, NotFound, TooLarge, Unavailable
 from studio.settings.service import MEGABYTE
-from studio.store.folder_locks import make_held
+from studio.store.folder_locks import make_locked
 from studio.store.free_space import refuse_full_disk
 from studio.store.studio import Studio
 
@@ -40,7 +40,7 @@ def scratch_folder(studio: Studio) -> Iterator[Path]:
     """Create a temporary folder and delete it afterwards. Raises DiskFull if there is no room to spare."""
     refuse_full_disk(studio)
     place = studio.settings.work / "incoming" / secrets.token_hex(8)
-    release = make_held(place)
+    release = make_locked(place)
     try:
         yield place
     finally:

@@ -59,7 +59,8 @@ def _write_settings(path: Path) -> None:
     """Write where this studio is and a new token for it, readable by the user alone."""
     from studio.commands.token import token_database
     from studio.settings.environment import load_service_settings
-    from studio.store.accounts import create_token, local_account
+    from studio.store.accounts import local_account
+    from studio.store.tokens import create_token
 
     with token_database() as database:
         _, secret = create_token(database, local_account(database), _CLIENT)

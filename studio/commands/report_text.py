@@ -28,7 +28,7 @@ def report_lines(report: "DataReport", translate: Callable[[str], str] = str) ->
         ),
     )
     yield from writer.findings("", report.findings)
-    noted = [one for one in report.recordings if _worth_saying(one.findings)]
+    noted = [one for one in report.recordings if _notable(one.findings)]
     for one in noted[:MOST_RECORDINGS]:
         yield from writer.findings(f"{one.name}: ", one.findings)
     if len(noted) > MOST_RECORDINGS:
@@ -56,12 +56,12 @@ class _Writer:
         return f"{set_cell_size(mark, max(6, cell_len(mark) + 1))}{subject}{self._translate(text)}"
 
     def findings(self, subject: str, findings: "Sequence[Finding]") -> Iterator[str]:
-        for finding in _worth_saying(findings):
+        for finding in _notable(findings):
             yield self.line(finding.verdict, finding.reason, subject)
             if finding.remedy and finding.remedy not in self._told:
                 self._told.add(finding.remedy)
                 yield f"{'':<6}-> {self._translate(finding.remedy)}"
 
 
-def _worth_saying(findings: "Sequence[Finding]") -> "list[Finding]":
+def _notable(findings: "Sequence[Finding]") -> "list[Finding]":
     return [finding for finding in findings if finding.verdict != "pass"]

@@ -15,8 +15,9 @@ from studio.commands.tables import print_table
 from studio.commands.wording import complain, say, translated
 
 if TYPE_CHECKING:  # the database takes a moment to load
-    from studio.store.accounts import Account, Token
+    from studio.store.accounts import Account
     from studio.store.database import Database
+    from studio.store.tokens import Token
 
 _DAY_S = 86400.0
 _COLUMNS = (tr("id"), tr("account"), tr("name"), tr("state"), tr("valid until"), tr("last used"))
@@ -36,7 +37,7 @@ def create(
     ] = None,
 ) -> None:
     """Create a token and print it once; only its digest is stored."""
-    from studio.store.accounts import create_token
+    from studio.store.tokens import create_token
 
     expires_s = None if expires_days is None else expires_days * _DAY_S
     with token_database() as database:
@@ -63,7 +64,7 @@ def list_all(
     as_json: Annotated[bool, typer.Option("--json", help=tr("Print JSON."))] = False,
 ) -> None:
     """List all tokens, valid or not; their secrets are not stored."""
-    from studio.store.accounts import list_tokens
+    from studio.store.tokens import list_tokens
 
     with token_database() as database:
         found = list_tokens(database, None if account is None else _account(database, account))
@@ -83,7 +84,7 @@ def revoke(
     account: Annotated[str | None, typer.Option(metavar="NAME", help=tr("Only a token of this account."))] = None,
 ) -> None:
     """Revoke a token immediately and permanently."""
-    from studio.store.accounts import revoke_token
+    from studio.store.tokens import revoke_token
 
     with token_database() as database:
         gone = revoke_token(database, which, None if account is None else _account(database, account))

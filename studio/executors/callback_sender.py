@@ -1,4 +1,4 @@
-"""The courier: reports the ends of tasks to the addresses that calls named, signed, and again where nobody answers.
+"""The sender of callbacks: reports ends of tasks to the addresses that calls named, signed, again where nobody answers.
 
 Receivers are strangers: they get seconds, their answers are not read, and no redirect of theirs is followed. Each
 delivery goes its own way, so that one that takes long holds up no other, and of each account a few are under way at a
@@ -34,7 +34,7 @@ TAKEN_S = 60.0  # by when an attempt must have ended
 _PATIENCE_S = 15.0
 _CLOSE_S = 1.0
 _RECORD_AGAIN_S = 0.25
-_LAST_S = 5.0  # for the record of what was answered when the courier closes
+_LAST_S = 5.0  # for the record of what was answered when the sender closes
 _AT_ONCE, _OF_ACCOUNT = 128, 4
 _LOOK_UPS, _LOOK_UPS_OF_ACCOUNT = 32, 2  # threads: nobody can end a look-up that hangs
 _GONE = 410
@@ -50,7 +50,7 @@ class _Outcome:
     for_good: bool = False
 
 
-class Courier:
+class CallbackSender:
     """Sends what is due, until it is closed."""
 
     def __init__(

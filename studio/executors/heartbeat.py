@@ -19,7 +19,7 @@ from structlog.typing import FilteringBoundLogger
 from engine.errors import Cancelled
 from engine.texts import tr
 from studio.errors import DiskFull, LeaseLost, StudioError
-from studio.executors.lasting_failure import LastingTrouble
+from studio.executors.lasting_failure import LastingFailure
 from studio.store import tasks
 from studio.store.database import Database
 
@@ -68,7 +68,7 @@ class Heartbeat:
         continued later. stalled_s: after so long without a report, `end_process` is called."""
         self.database, self.task, self.lease_s, self.log = database, task, lease_s, log
         self.stopping, self.may_finish = stopping, may_finish
-        self._trouble = LastingTrouble(log, "heartbeat_missed")
+        self._trouble = LastingFailure(log, "heartbeat_missed")
         self._stalled_s, self._end_process = stalled_s, end_process
         self._heard_at = time.monotonic()
         self.each_beat: Callable[[], None] = lambda: None

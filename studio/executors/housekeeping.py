@@ -21,7 +21,7 @@ from studio.store import rate_limits as rates
 from studio.store.catalogue import DATASETS, PACKAGES, TRAININGS, VOICES
 from studio.store.database import AnyRow, Database, Now
 from studio.store.drafts import DRAFTS, is_draft_id, moment_of
-from studio.store.folder_locks import is_held
+from studio.store.folder_locks import is_locked
 from studio.store.kinds import ANALYSIS, CONVERSION
 from studio.store.records.codec import UnknownRecord, read
 from studio.store.records.conversion import Conversion, Rendered
@@ -259,7 +259,7 @@ def _delete_passing(work: Path) -> int:
 def delete_received(work: Path) -> int:
     """Delete what dead processes were receiving; return how many folders. Those are held from their first moment on."""
     place = work / "incoming"
-    held = {path: is_held(path) for path in _older(place, _ANY_AGE_S, _RECEIVED)}
+    held = {path: is_locked(path) for path in _older(place, _ANY_AGE_S, _RECEIVED)}
     old = set(_older(place, DAY_S, _RECEIVED))  # where it cannot be told
     passing = [path for path, is_one in held.items() if is_one is False or (is_one is None and path in old)]
     for path in passing:

@@ -121,7 +121,7 @@ class Job:
             if not retry(self.is_published, LONG_PATIENCE_S):  # else an earlier try was committed, but its answer lost
                 raise
 
-    def write_held(self, change: Callable[[Connection], None]) -> None:
+    def write_as_owner(self, change: Callable[[Connection], None]) -> None:
         """Make a change in one transaction if this worker still holds the task. Raises LeaseLost."""
         held = select(rows.c.id).where(
             rows.c.id == self.task.id, rows.c.fence == self.task.fence, rows.c.state == "running"

@@ -5,7 +5,7 @@ from structlog.typing import FilteringBoundLogger
 from studio.errors import StudioError
 
 
-class LastingTrouble:
+class LastingFailure:
     """What keeps something from working that is tried again and again."""
 
     def __init__(self, log: FilteringBoundLogger, event: str) -> None:

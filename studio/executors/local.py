@@ -21,7 +21,7 @@ from engine.cores import usable_cores
 from engine.texts import tr
 from studio.errors import StudioError, Unavailable
 from studio.executors.core_shares import CoreShares
-from studio.executors.lasting_failure import LastingTrouble
+from studio.executors.lasting_failure import LastingFailure
 from studio.executors.process import OrderedProcess, environment_of, start_process
 from studio.executors.recovery import dead_owners, recover, remove_abandoned, signs_of, waiting
 from studio.executors.retries import LONGEST_BACKOFF_S, Backoff
@@ -102,7 +102,7 @@ class LocalExecutor:
         self._database: Database = open_database(database_url(service.database_url, settings.data))
         self._lanes = {name: _lane_of(name, service) for name in LANES}
         self._supervisor = Supervisor(self._database, service.attempts, log, self._end)
-        self._trouble = LastingTrouble(log, "workers_not_looked_after")
+        self._trouble = LastingFailure(log, "workers_not_looked_after")
         self._woken, self._stopping = threading.Event(), threading.Event()
         self._restarts = 0
         self._threads = [

@@ -1,4 +1,4 @@
-"""Attendants: threads of a server that keep what calls were promised for later, whichever process does the work.
+"""Timer threads of a server, which keep what calls were promised for later, whichever process does the work.
 
 The whole state is in the database, so that a server that starts again, or another beside it, goes on with it.
 """
@@ -8,12 +8,12 @@ from collections.abc import Callable
 
 from structlog.typing import FilteringBoundLogger
 
-from studio.executors.lasting_failure import LastingTrouble
+from studio.executors.lasting_failure import LastingFailure
 
 _LOOK_S = 1.0
 
 
-class Attendant:
+class TimerThread:
     """A thread that looks, between `start` and `stop`, whether something is due, and does it."""
 
     def __init__(
@@ -21,7 +21,7 @@ class Attendant:
     ) -> None:
         """Watch over `name`. due: does what is due, or begins it, and returns how much it was; close: ends that."""
         self._name, self._due, self._log, self._close = name, due, log, close
-        self._trouble = LastingTrouble(log, f"{name}_not_looked_after")
+        self._trouble = LastingFailure(log, f"{name}_not_looked_after")
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._watch, name=name, daemon=True)
 

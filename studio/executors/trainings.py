@@ -106,7 +106,7 @@ def _trained(job: Job, model: Model, workspace: Workspace, plan: TrainingPlan) -
         training_begun(connection, model.account_id, model.id)
         training_reached(connection, model.account_id, model.id, model.epoch)
 
-    job.write_held(begin)
+    job.write_as_owner(begin)
     course = _Course(job, model, workspace, plan)
     try:
         voice = train_dataset(load_dataset(workspace.folder), plan, course.report, job.context.device)
@@ -188,13 +188,13 @@ class _Course:
             _refuse_deleted(connection, self._model)
             self._reached(connection, training_key)
 
-        self._job.write_held(point)
+        self._job.write_as_owner(point)
 
     def _write_epoch(self) -> None:
         """Record the epoch, in the heartbeat's thread."""
         epoch = self._epoch
         if epoch > self._written:
-            self._job.write_held(lambda connection: self._reached(connection, None))
+            self._job.write_as_owner(lambda connection: self._reached(connection, None))
             self._written = epoch
 
     def _reached(self, connection: Connection, training_key: str | None) -> None:

@@ -26,7 +26,7 @@ from studio.errors import StudioError
 from studio.executors.core_shares import CONVERSIONS, TRAININGS, CoreShare
 from studio.executors.heartbeat import Stopping
 from studio.executors.job import WorkerContext
-from studio.executors.lasting_failure import LastingTrouble
+from studio.executors.lasting_failure import LastingFailure
 from studio.executors.voice_cache import VoiceCache
 from studio.executors.work import run_task
 from studio.settings.environment import Settings
@@ -118,7 +118,7 @@ def _work(
 ) -> int:
     """Claim and carry out tasks until asked to stop. at_work: around each task."""
     idle_since = time.monotonic()
-    trouble = LastingTrouble(context.log, "claim_failed")
+    trouble = LastingFailure(context.log, "claim_failed")
     while not context.stopping.asked:
         woken.clear()  # before the query: later wake-ups are seen next time
         task = _claimed(context.database, order, context.service.lease_s, trouble)
@@ -135,7 +135,7 @@ def _work(
     return 0
 
 
-def _claimed(database: Database, order: Order, lease_s: float, trouble: LastingTrouble) -> tasks.Task | None:
+def _claimed(database: Database, order: Order, lease_s: float, trouble: LastingFailure) -> tasks.Task | None:
     try:
         task = tasks.claim(database, order.owner, QUEUES[order.lane], lease_s)
     except StudioError as error:

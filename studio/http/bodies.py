@@ -21,7 +21,7 @@ from engine.spelling import composed
 from engine.texts import ntr, numeral, tr
 from studio.errors import DiskFull, Invalid, NotReadable, StudioError, TooLarge
 from studio.http.field_names import FieldNames, shown_name
-from studio.store.folder_locks import make_held
+from studio.store.folder_locks import make_locked
 
 LONGEST_FIELD = 16 << 10  # bytes
 LONGEST_NAME = 100  # characters of a field's name
@@ -216,7 +216,7 @@ class _Target:
         path = self.folder / str(len(self.files))
         try:
             if self._release is None:
-                self._release = make_held(self.folder)
+                self._release = make_locked(self.folder)
             self._open = FileIO(path, "x")
         except OSError as cause:
             raise DiskFull(tr("The upload cannot be stored: the disk is full or not writable.")) from cause

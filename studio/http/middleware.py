@@ -36,11 +36,12 @@ from studio.http.field_names import IGNORED, form_names, ignored_header
 from studio.http.metrics import Metrics
 from studio.http.rights import Right, RightsWatch, ended
 from studio.settings.service import MEGABYTE, is_for_this_machine
-from studio.store.accounts import Account, Holder, holder_of_token, note_use
+from studio.store.accounts import Account
 from studio.store.free_space import refuse_full_disk
 from studio.store.rate_limits import Bucket, SharedReads, count_call
 from studio.store.reading import read_soon
 from studio.store.studio import Studio
+from studio.store.tokens import Holder, holder_of_token, note_use
 
 API = frozenset(
     {"convert", "check-task", "verify", "models", "tasks", "callbacks", "projects", "files", "health", "metrics", "v1"}

@@ -14,9 +14,9 @@ import structlog
 
 from engine.texts import tr
 from studio.errors import StudioError, Unauthorised
-from studio.store.accounts import valid_among
 from studio.store.database import Database
 from studio.store.reading import read_soon
+from studio.store.tokens import valid_among
 
 LOOK_S = 1.0
 _ENDED = tr("The token was revoked or has expired, or its account was deleted.")

@@ -13,7 +13,7 @@ from engine.texts import tr
 from studio.errors import NotFound, TooLarge, Unavailable
 from studio.http.uploads import INCOMING
 from studio.settings.service import MEGABYTE
-from studio.store.folder_locks import make_held
+from studio.store.folder_locks import make_locked
 from studio.store.studio import Studio
 
 _PATIENCE_S, _LONGEST_S = 120.0, 600.0  # for each part of the speech, and for all of it
@@ -34,7 +34,7 @@ async def spoken(
     if not service.speech_url:
         raise NotFound(_NONE + _hint(studio), "no_speech_service")
     place = studio.settings.work / INCOMING / secrets.token_hex(12)
-    release = await to_thread.run_sync(make_held, place)
+    release = await to_thread.run_sync(make_locked, place)
     try:
         recording = place / "speech.wav"
         asked = {"model": service.speech_model, "voice": service.speech_voice, "input": text, "speed": speed}

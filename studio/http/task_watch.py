@@ -14,14 +14,14 @@ from engine.texts import tr
 from studio.errors import StudioError, TooMany
 from studio.store.database import Database
 from studio.store.reading import read_soon
-from studio.store.task_status import TaskSigns, signs_of_tasks
+from studio.store.task_status import TaskStatus, statuses_of_tasks
 
 MOST_WAITING, MOST_OF_ACCOUNT = 1000, 100  # calls at a time
 _LOOK_S = 0.25
 _RETRY_S = 5.0
 _FULL = tr("Too many of your calls wait for tasks. Try again when some have been answered.")
 
-Known = TaskSigns | None
+Known = TaskStatus | None
 
 
 class TaskWatch:
@@ -81,14 +81,14 @@ class TaskWatch:
             while self._waiting:
                 await self._pause()
                 with suppress(StudioError):  # a busy database is asked again
-                    await self._tell()
+                    await self._notify()
         except Exception as error:  # noqa: BLE001 - those who wait receive it
             for waiter in self._undone():
                 waiter.set_exception(error)
         finally:
             self._looking = None
 
-    async def _tell(self) -> None:
+    async def _notify(self) -> None:
         if not (wanted := {task_id for task_id, _ in self._waiting.values()}):
             return  # they have left
         found = await self._signs(wanted)
@@ -100,8 +100,8 @@ class TaskWatch:
             if signs is None or signs != known or self._ends():
                 waiter.set_result(signs)
 
-    async def _signs(self, wanted: set[str]) -> dict[str, TaskSigns]:
-        return await read_soon(self._database, signs_of_tasks, self._database, wanted)
+    async def _signs(self, wanted: set[str]) -> dict[str, TaskStatus]:
+        return await read_soon(self._database, statuses_of_tasks, self._database, wanted)
 
     def _undone(self) -> list[asyncio.Future[Known]]:
         return [waiter for waiter in self._waiting if not waiter.done()]

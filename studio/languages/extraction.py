@@ -33,7 +33,7 @@ def all_texts(root: Path = ROOT) -> set[Message]:
     for path in (root / "notebooks").glob("*.ipynb"):
         texts.update(prose_of(path))
     for path in (root / "engine/weights/voices").glob("*/card.json"):
-        texts.update(_said_in_card(path))
+        texts.update(_texts_of_card(path))
     return texts
 
 
@@ -55,7 +55,7 @@ def _marked(path: Path, method: str) -> Iterator[Message]:
             yield (text[0], text[1]) if isinstance(text, tuple) else text
 
 
-def _said_in_card(path: Path) -> Iterator[str]:
+def _texts_of_card(path: Path) -> Iterator[str]:
     card = json.loads(path.read_text(encoding="utf-8"))
     yield from (card["description"], *card["traits"])
     yield card["consent"]["statement"] if isinstance(card["consent"], dict) else card["consent"]

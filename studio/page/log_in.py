@@ -27,9 +27,10 @@ from studio.http.uploads import INCOMING, UploadPlace, received_form
 from studio.languages.translation import translator
 from studio.page.catalogues import language_of
 from studio.page.cookies import new_cookie, read_cookie
-from studio.store.accounts import Account, Holder, account_of_token, digest_of, holder_of_digest
+from studio.store.accounts import Account
 from studio.store.reading import read_soon
 from studio.store.studio import Studio
+from studio.store.tokens import Holder, account_of_token, digest_of, holder_of_digest
 
 FORM = Path(__file__).parent / "static" / "log-in.html"
 # the program of the page, without anybody's data; a browser asks for its manifest without cookies

@@ -164,7 +164,7 @@ def find_usable(database: Database, account: Account, model_id: str, untrained: 
     return model
 
 
-def held_model(connection: Connection, account_id: str, model_id: str) -> Model:
+def locked_model(connection: Connection, account_id: str, model_id: str) -> Model:
     """Return the account's voice, locked until the caller's transaction ends. Raises NotFound."""
     # SQLite has one writer at a time and no FOR UPDATE
     row = connection.execute(select(models).where(_named(account_id, model_id)).with_for_update()).one_or_none()
@@ -371,7 +371,7 @@ def training_forgotten(connection: Connection, account_id: str, model_id: str) -
     _change(connection, account_id, model_id, state=state, error=None, epoch=0, epochs=0, training_key=None)
 
 
-def tell_failure(connection: Connection, account_id: str, model_id: str) -> bool:
+def take_failure_report(connection: Connection, account_id: str, model_id: str) -> bool:
     """Return whether to report now that a training failed or was stopped: true on the first call only. The next call
     may start again."""
     unreported = and_(_named(account_id, model_id), models.c.state != TRAINING, models.c.failure_told == 0)

@@ -14,16 +14,16 @@ except ImportError:  # Windows
 
 
 
-def make_held(folder: Path) -> Callable[[], None]:
-    """Make a folder that is held from its first moment on; return what lets it go, as `hold` does. Raises OSError."""
+def make_locked(folder: Path) -> Callable[[], None]:
+    """Make a folder that is locked from its first moment on; return what lets it go, as `lock` does. Raises OSError."""
     unfinished = folder.with_name(f".{secrets.token_hex(8)}{UNFINISHED}")
     make_private_folder(unfinished)
-    release = hold(unfinished)
+    release = lock(unfinished)
     unfinished.rename(folder)  # which the lock does not notice
     return release
 
 
-def hold(folder: Path) -> Callable[[], None]:
+def lock(folder: Path) -> Callable[[], None]:
     """Hold a folder until the returned function is called, or this process has ended. Raises OSError."""
     if fcntl is None:
         return lambda: None
@@ -36,7 +36,7 @@ def hold(folder: Path) -> Callable[[], None]:
     return lambda: os.close(descriptor)
 
 
-def is_held(folder: Path) -> bool | None:
+def is_locked(folder: Path) -> bool | None:
     """Return whether any process of this machine holds a folder; None where that cannot be told."""
     if fcntl is None:
         return None

@@ -32,7 +32,7 @@ def answered(studio: Studio, account: Account, idempotency: Idempotency | None) 
         return recall(connection, account.id, idempotency.call, idempotency.key, idempotency.fingerprint)
 
 
-def once(
+def run_idempotently(
     studio: Studio, account: Account, idempotency: Idempotency | None, act: Callable[[Connection], Answer]
 ) -> tuple[Answer, bool]:
     """Run `act` in a transaction; return its answer, and whether it ran now rather than in an earlier call."""

@@ -32,7 +32,7 @@ def recall(connection: Connection, account_id: str, call: str, key: str, fingerp
             "The {field} must have 1 to {longest_key} printable characters.",
             longest_key=LONGEST_KEY, field=FIELD,
         ))])
-    _hold(connection, account_id, call, key)
+    _lock(connection, account_id, call, key)
     known = select(answers.c.fingerprint, answers.c.answer).where(
         _named(account_id, call, key), answers.c.created_at > Now() - KEPT_S
     )
@@ -59,7 +59,7 @@ def sweep(database: Database) -> int:
         return connection.execute(delete(answers).where(answers.c.created_at <= Now() - KEPT_S)).rowcount
 
 
-def _hold(connection: Connection, account_id: str, call: str, key: str) -> None:
+def _lock(connection: Connection, account_id: str, call: str, key: str) -> None:
     """Wait for another transaction that carries out this call; SQLite allows only one writer anyway."""
     writes = connection.get_execution_options().get("writes", False)
     if writes and connection.dialect.name != "sqlite":

@@ -11,7 +11,7 @@ from studio.store.tasks import ENDED
 
 
 @dataclass(frozen=True)
-class TaskSigns:
+class TaskStatus:
     """State, progress (0..1) and message of a task."""
 
     state: str
@@ -24,8 +24,8 @@ class TaskSigns:
         return self.state in ENDED
 
 
-def signs_of_tasks(database: Database, task_ids: Collection[str]) -> dict[str, TaskSigns]:
+def statuses_of_tasks(database: Database, task_ids: Collection[str]) -> dict[str, TaskStatus]:
     """Map the ids of those of these tasks that exist to their signs. Raises Unavailable."""
     found = select(tasks.c.id, tasks.c.state, tasks.c.progress, tasks.c.message).where(tasks.c.id.in_(task_ids))
     with database.read() as connection:
-        return {task_id: TaskSigns(*signs) for task_id, *signs in connection.execute(found)}
+        return {task_id: TaskStatus(*signs) for task_id, *signs in connection.execute(found)}

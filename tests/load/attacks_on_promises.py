@@ -17,9 +17,10 @@ import httpx
 from sqlalchemy import delete
 
 from studio.http.task_watch import MOST_OF_ACCOUNT
-from studio.store.accounts import create_token, find_account, revoke_token
+from studio.store.accounts import find_account
 from studio.store.deliveries import promise_delivery
 from studio.store.tables import deliveries
+from studio.store.tokens import create_token, revoke_token
 from tests.load.attacks import VOICE, Belongings, client_of
 from tests.load.payloads import sample
 from tests.load.trial_service import TrialService

@@ -28,12 +28,13 @@ from sqlalchemy import Connection, event, text
 from engine.errors import EngineError, SettingsError
 from studio.executors.recovery import recover
 from studio.store import tasks
-from studio.store.accounts import Account, create_account, create_token, holder_of_token
+from studio.store.accounts import Account, create_account
 from studio.store.catalogue import find_model, list_models
 from studio.store.database import Database, database_url, open_database
 from studio.store.kinds import QUEUES
 from studio.store.migration import upgrade
 from studio.store.storage import Storage, open_storage
+from studio.store.tokens import create_token, holder_of_token
 
 SMALL_VOICES, SMALL_TASKS = 100, 1000
 TIMES_SLOWER, UNNOTICED_MS = 3.0, 5.0  # a difference below the latter is none

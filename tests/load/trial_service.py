@@ -18,8 +18,9 @@ from engine.errors import EngineError
 from studio.errors import NotFound
 from studio.settings.environment import HOME_VARIABLE, PREFIX
 from studio.settings.service import ServiceConstants
-from studio.store.accounts import LOCAL, create_account, create_token, find_account, local_account
+from studio.store.accounts import LOCAL, create_account, find_account, local_account
 from studio.store.database import Database, database_url, open_database
+from studio.store.tokens import create_token
 
 STARTED_WITHIN_S = 120.0  # on a busy machine
 ENDED_WITHIN_S = 40.0

@@ -1,7 +1,7 @@
 import pytest
 
 import engine.analysis.pitch
-from engine.rvc.sandbox_limits import LimitsHere
+from engine.rvc.sandbox_limits import SandboxLimits
 from studio import doctor
 
 
@@ -114,8 +114,8 @@ def test_doctor_reports_a_data_folder_that_cannot_be_used(home):
 @pytest.mark.parametrize(
     ("limits", "mark", "said"),
     [
-        (LimitsHere(False, False, False, False), "ok", "they read nothing else"),
-        (LimitsHere(True, False, True, False), "note", "a harmful one could: read your files, use the network"),
+        (SandboxLimits(False, False, False, False), "ok", "they read nothing else"),
+        (SandboxLimits(True, False, True, False), "note", "a harmful one could: read your files, use the network"),
     ],
 )
 def test_doctor_says_what_a_model_of_a_stranger_could_do(monkeypatch, limits, mark, said):

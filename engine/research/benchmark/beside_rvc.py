@@ -35,7 +35,7 @@ from engine.research.benchmark.held_out import SingersRecordings, part_recording
 from engine.research.benchmark.judges import Judges
 from engine.research.benchmark.listening import Compared, write_listening_page
 from engine.research.benchmark.machine import describe_machine
-from engine.research.benchmark.opinions import COLUMNS, HeardVoice, Judged, Opinion, opinions, outputs_in, row
+from engine.research.benchmark.opinions import COLUMNS, Judged, JudgedVoice, Opinion, opinions, outputs_in, row
 from engine.research.benchmark.quality import keep
 from engine.research.benchmark.recordings import find_recordings
 from engine.research.benchmark.speed import Sample, timed_conversion
@@ -99,9 +99,9 @@ def run(options: argparse.Namespace) -> Iterator[str]:
         samples = _converted(sources, ours, rvc)
     outputs = options.work / "outputs"
     keep(samples, {}, outputs)
-    voice = HeardVoice(judges.of_voice(singer.held_out), singer.learned)
+    voice = JudgedVoice(judges.of_voice(singer.held_out), singer.learned)
     made = [one for one in outputs_in(outputs) if one.source in sources]
-    heard = {name: judges.hear(path) for name, path in sources.items()}
+    heard = {name: judges.measure(path) for name, path in sources.items()}
     judged = opinions(judges, heard, made, dict.fromkeys((RVC, OURS), voice))
     spoken = dict.fromkeys(sample.source for sample in samples if sample.style != "melodic")
     words = recognised([sources[name] for name in spoken], outputs, recognise)

@@ -28,7 +28,7 @@ _NOISES_DB = (-60, -40, -20)
 
 
 @dataclass(frozen=True)
-class Heard:
+class Detected:
     """What was heard in a recording: voiced frames, and what is said where there is no voice."""
 
     name: str
@@ -46,13 +46,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> Iterator[str]:
     """Yield two tables, or JSON."""
-    vocals = [heard for path in draw(options.vocals, options.count) for heard in hear_vocal(path)]
-    sounds = [hear(name, "made", samples) for name, samples in sounds_without_a_voice()]
+    vocals = [heard for path in draw(options.vocals, options.count) for heard in detect_vocal(path)]
+    sounds = [detect(name, "made", samples) for name, samples in sounds_without_a_voice()]
     yield json.dumps([asdict(one) for one in (*vocals, *sounds)]) if options.json else tables(vocals, sounds)
 
 
 
-def hear_vocal(path: Path) -> Iterator[Heard]:
+def detect_vocal(path: Path) -> Iterator[Detected]:
     """Analyse a vocal in each condition."""
     audio = read_audio(path)
     samples = resample(audio.mono(), audio.rate, SAMPLE_RATE)
@@ -60,17 +60,17 @@ def hear_vocal(path: Path) -> Iterator[Heard]:
     length = round(_SHORT_S * SAMPLE_RATE)
     energy = np.cumsum(np.square(samples, dtype=np.float64))
     loudest = int(np.argmax(energy[length:] - energy[:-length]))
-    hear_it = partial(hear, path.name)
-    yield hear_it(_WHOLE, samples)
-    yield hear_it(_SOFTER, samples * 10 ** (-_SOFTER_DB / 20))
-    yield hear_it("0.7 s of it", samples[loudest : loudest + length])
-    yield hear_it("whispered", _whispered(samples))
+    detect_it = partial(detect, path.name)
+    yield detect_it(_WHOLE, samples)
+    yield detect_it(_SOFTER, samples * 10 ** (-_SOFTER_DB / 20))
+    yield detect_it("0.7 s of it", samples[loudest : loudest + length])
+    yield detect_it("whispered", _whispered(samples))
 
 
-def hear(name: str, condition: str, samples: np.ndarray) -> Heard:
+def detect(name: str, condition: str, samples: np.ndarray) -> Detected:
     """Analyse samples (samples,) at SAMPLE_RATE."""
     found = analyse(Audio(samples[None].astype(np.float32), SAMPLE_RATE))
-    return Heard(name, condition, int(found.pitch.voiced.sum()), found.dryness.presence.warning or "")
+    return Detected(name, condition, int(found.pitch.voiced.sum()), found.dryness.presence.warning or "")
 
 
 def sounds_without_a_voice() -> Iterator[tuple[str, np.ndarray]]:
@@ -97,9 +97,9 @@ def sounds_without_a_voice() -> Iterator[tuple[str, np.ndarray]]:
     yield "beeps of 440 Hz", 0.2 * np.sin(2 * np.pi * 440 * time_s) * (time_s % 0.5 < 0.25)
 
 
-def tables(vocals: Sequence[Heard], sounds: Sequence[Heard]) -> str:
+def tables(vocals: Sequence[Detected], sounds: Sequence[Detected]) -> str:
     """Format both tables."""
-    counted: dict[str, list[Heard]] = {}
+    counted: dict[str, list[Detected]] = {}
     for one in vocals:
         counted.setdefault(one.condition, []).append(one)
     found = [[name, str(len(these)), str(sum(bool(one.said) for one in these))] for name, these in counted.items()]

@@ -49,7 +49,7 @@ class Embeddings:
 
 
 @dataclass(frozen=True)
-class Heard:
+class JudgedRecording:
     """One recording; ratings run from 1 to 5, None where DistillMOS is not installed."""
 
     samples: np.ndarray  # float32 (n,) at EVALUATION_RATE
@@ -67,14 +67,14 @@ class Judges:
         self._second = _campplus()
         self._rater, self.missing = _distillmos()
 
-    def hear(self, recording: Recording) -> Heard:
+    def measure(self, recording: Recording) -> JudgedRecording:
         """Measure a whole recording."""
         samples = _mono(recording)
         measured = self._first.measure(Audio(samples[None], EVALUATION_RATE), words=False)
         if measured.embedding is None:
             raise EngineError(f"{_named(recording)} is silent and cannot be judged.")
         own = Embeddings(_unit(measured.embedding), self._embed(samples))
-        return Heard(samples, own, measured.p808, measured.ovrl, self._distilled(samples))
+        return JudgedRecording(samples, own, measured.p808, measured.ovrl, self._distilled(samples))
 
     def of_voice(self, recordings: Sequence[Path]) -> Embeddings:
         """Return the mean embedding of a voice's recordings."""

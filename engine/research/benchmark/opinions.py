@@ -32,7 +32,7 @@ from engine.errors import EngineError
 from engine.evaluation.performance import EVALUATION_RATE
 from engine.evaluation.scores import equal_error_rate, known_means
 from engine.research.benchmark.control import controlled, share_of_the_leak, share_of_the_way
-from engine.research.benchmark.judges import Embeddings, Heard, Judges
+from engine.research.benchmark.judges import Embeddings, JudgedRecording, Judges
 from engine.research.benchmark.linkability import Linked, linkability_line
 from engine.research.benchmark.quality import COPY, TRANSPOSITIONS
 from engine.research.benchmark.recordings import find_recordings, others_of, target_recordings, turned
@@ -64,14 +64,14 @@ class Opinion:
 
 
 @dataclass(frozen=True)
-class HeardVoice:
+class JudgedVoice:
     """Recordings of a voice: the mean of those that outputs are compared with, and others, for controls."""
 
     compared: Embeddings
     others: Sequence[Path]
 
 
-def judge(source: Heard, output: Heard, voice: Embeddings) -> Opinion:
+def judge(source: JudgedRecording, output: JudgedRecording, voice: Embeddings) -> Opinion:
     """Compare an output with its source and with the voice."""
     return Opinion(
         speaker_similarity=float(output.embeddings.first @ voice.first),
@@ -124,16 +124,16 @@ class Judged:
 
 
 def opinions(
-    judges: Judges, sources: Mapping[str, Heard], outputs: Sequence[Output], voices: Mapping[str, HeardVoice]
+    judges: Judges, sources: Mapping[str, JudgedRecording], outputs: Sequence[Output], voices: Mapping[str, JudgedVoice]
 ) -> list[Judged]:
     """Judge outputs, each beside its control; copies are compared with their source, and have none.
 
     Nor has an output whose transposition is not known, or whose voice has no recordings but those it is compared with.
     """
-    controls: dict[tuple[str, int, float | None], Heard | None] = {}  # by source, voice and transposition
+    controls: dict[tuple[str, int, float | None], JudgedRecording | None] = {}  # by source, voice and transposition
     judged = []
     for output in outputs:
-        source, heard = sources[output.source], judges.hear(output.path)
+        source, heard = sources[output.source], judges.measure(output.path)
         if output.voice == COPY:
             target, control = source.embeddings, None
         else:
@@ -153,11 +153,12 @@ def opinions(
 
 
 def _control(
-    judges: Judges, source: Heard, recordings: Sequence[Path], number: int, semitones: float | None
-) -> Heard | None:
+    judges: Judges, source: JudgedRecording, recordings: Sequence[Path], number: int, semitones: float | None
+) -> JudgedRecording | None:
     if not recordings or semitones is None:
         return None
-    return judges.hear(controlled(Audio(source.samples[None], EVALUATION_RATE), turned(recordings, number), semitones))
+    own = Audio(source.samples[None], EVALUATION_RATE)
+    return judges.measure(controlled(own, turned(recordings, number), semitones))
 
 
 def _intelligible(source: np.ndarray, copy: np.ndarray) -> float:
@@ -215,8 +216,8 @@ def run(options: argparse.Namespace) -> Iterator[str]:
     """Judge, and yield two tables."""
     judges, folders = Judges(), [(folder.name, outputs_in(folder)) for folder in options.outputs]
     installed = sorted({one.voice for _, outputs in folders for one in outputs} - {COPY})
-    voices = {name: _heard_voice(judges, load_voice(name), options.targets) for name in installed}
-    sources = {path.name: judges.hear(path) for path in find_recordings(options.sources)}
+    voices = {name: _judged_voice(judges, load_voice(name), options.targets) for name in installed}
+    sources = {path.name: judges.measure(path) for path in find_recordings(options.sources)}
     rows, verified, links = [], [], []
     for folder, outputs in folders:
         judged = opinions(judges, sources, outputs, voices)
@@ -236,7 +237,7 @@ def run(options: argparse.Namespace) -> Iterator[str]:
     yield "\n\n".join([table(["", "n", *COLUMNS], rows), errors, *filter(None, notes)])
 
 
-def _linked(judged: Sequence[Judged], sources: Mapping[str, Heard]) -> str:
+def _linked(judged: Sequence[Judged], sources: Mapping[str, JudgedRecording]) -> str:
     own = {source: heard.embeddings for source, heard in sources.items()}
     kinds: dict[str, list[Linked]] = {"unconverted": [], "controls": [], "conversions": []}
     for one in judged:
@@ -247,13 +248,13 @@ def _linked(judged: Sequence[Judged], sources: Mapping[str, Heard]) -> str:
     return linkability_line(kinds, own)
 
 
-def _heard_voice(judges: Judges, voice: Voice, corpus: Path) -> HeardVoice:
+def _judged_voice(judges: Judges, voice: Voice, corpus: Path) -> JudgedVoice:
     targets = target_recordings(voice, corpus)
-    return HeardVoice(judges.of_voice(targets), others_of(voice, corpus, targets))
+    return JudgedVoice(judges.of_voice(targets), others_of(voice, corpus, targets))
 
 
 def _verified(
-    name: str, judges: Judges, judged: Sequence[Judged], voices: Mapping[str, HeardVoice]
+    name: str, judges: Judges, judged: Sequence[Judged], voices: Mapping[str, JudgedVoice]
 ) -> list[list[str]]:
     """Return, for each voice with more recordings than those it is compared with, how well each judge tells outputs,
     and their controls, from recordings."""

@@ -40,14 +40,14 @@ def main(threads: int, name: str) -> None:
         try:
             converting(asked["source"], [asked["output"]], voice, settings, device=asked["device"])
         except EngineError as error:
-            _say({"error": str(error)})
+            _write({"error": str(error)})
             continue
         answer = {"wall_s": time.perf_counter() - wall, "processor_s": time.process_time() - processor}
         card = torch.cuda.max_memory_reserved() / 1e6 if asked["device"].startswith("cuda") else 0.0
-        _say(answer | {"peak_mb": peak_memory_mb(), "card_mb": card})
+        _write(answer | {"peak_mb": peak_memory_mb(), "card_mb": card})
 
 
-def _say(answer: dict[str, float] | dict[str, str]) -> None:
+def _write(answer: dict[str, float] | dict[str, str]) -> None:
     sys.stdout.writelines([json.dumps(answer), "\n"])
     sys.stdout.flush()
 

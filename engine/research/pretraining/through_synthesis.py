@@ -116,7 +116,7 @@ class Networks(nn.Module):
         self.decoder = TokenDecoder(decoder, arm).to(device)
 
 
-class HeardRefinement(Refinement):
+class SampleRefinement(Refinement):
     """The losses of the base's second part, with half of the distance taken from samples."""
 
     def __init__(self, networks: Networks, discriminator: EnvelopeDiscriminator, synthesizer: Synthesizer) -> None:
@@ -125,10 +125,10 @@ class HeardRefinement(Refinement):
 
     def distance(self, predicted: Tensor, batch: Crops) -> Tensor:
         assert isinstance(batch, PackedCrops)
-        return 0.5 * super().distance(predicted, batch) + 0.5 * heard_distance(self.synthesizer, predicted, batch)
+        return 0.5 * super().distance(predicted, batch) + 0.5 * sample_distance(self.synthesizer, predicted, batch)
 
 
-def heard_distance(synthesizer: Synthesizer, predicted: Tensor, crops: PackedCrops) -> Tensor:
+def sample_distance(synthesizer: Synthesizer, predicted: Tensor, crops: PackedCrops) -> Tensor:
     """Return the spectral distance of recordings and what is synthesized of envelopes with their own excitation.
 
     predicted: (batch, frames, BANDS), relative to each recording's level.
@@ -158,7 +158,7 @@ class ArmTraining:
         self.networks = Networks(base, arm, device)
         self.discriminator = EnvelopeDiscriminator().to(device)
         self.discriminator.load_state_dict(load_weights(WEIGHTS / "discriminator.safetensors"))
-        self.refinement = HeardRefinement(self.networks, self.discriminator, base.synthesizer)
+        self.refinement = SampleRefinement(self.networks, self.discriminator, base.synthesizer)
         learned = self.networks.decoder.parameters()
         self.optimizer = torch.optim.AdamW(learned, plan.rate, betas=(0.9, 0.98), weight_decay=0.01)
         critic = self.discriminator.parameters()
@@ -206,13 +206,13 @@ def train_arm(
     while (share := plan.share(number, clock() - began)) < 1.0:
         figures = state.step(draws.draw(), share)
         number += 1
-        report(share, f"step {number}" if number % 50 else f"step {number}: " + _told(figures))
+        report(share, f"step {number}" if number % 50 else f"step {number}: " + _figures_text(figures))
     log(f"{number} steps in {clock() - began:.0f} s")
     state.use_average()
     return state
 
 
-def _told(figures: Mapping[str, Tensor]) -> str:
+def _figures_text(figures: Mapping[str, Tensor]) -> str:
     return ", ".join(f"{name} {float(value):.3f}" for name, value in figures.items())
 
 
@@ -229,7 +229,7 @@ def unseen_distances(
             predicted = networks.decoder(crops.content, crops.prosody, networks.timbre(crops.reference))
             predicted = predicted.clamp_min(SILENT)
             apart = envelope_distance(predicted, crops.envelope, crops.bands)
-            totals += [float(apart), float(heard_distance(synthesizer, predicted, crops))]
+            totals += [float(apart), float(sample_distance(synthesizer, predicted, crops))]
     return dict(zip(("envelope", "magnitudes"), (totals / rounds).round(4).tolist(), strict=True))
 
 

@@ -26,7 +26,7 @@ from studio.store.tasks import Task, find
 _MOST_KEPT = 3  # versions of a take with effects that were tried; further ones are made again
 
 
-class HeardTake(TypedDict):
+class TakeWithEffects(TypedDict):
     """A take with effects; is_wet: whether they do anything."""
 
     url: str
@@ -36,7 +36,7 @@ class HeardTake(TypedDict):
 @costs(Cost.APART)
 def take_with_effects(
     studio: Studio, account: Account, task_id: str, take: int, effects: Effects, base_url: str, now_s: float
-) -> HeardTake:
+) -> TakeWithEffects:
     """Return a take with these effects.
 
     take: 1 for the first. Raises NotFound, SettingsError for wrong effects, AudioError, DiskFull, Unavailable.

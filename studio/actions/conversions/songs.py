@@ -46,7 +46,7 @@ class SentFile:
 
 
 @dataclass(frozen=True)
-class HeardTake:
+class TakeInMix:
     """A take, 1 for the first, as it is heard. effects: None for its own. shift_s: how much later than in the mix of
     its song all but the backing begins."""
 
@@ -182,7 +182,7 @@ def mix_again(
     kind: str,
     base_url: str,
     now_s: float,
-    heard: HeardTake = HeardTake(),
+    heard: TakeInMix = TakeInMix(),
 ) -> dict[str, str]:
     """Mix the lanes of a finished song, or a take, with its harmonies; return the `url` and `name` of the mix, which is
     kept beside the task's own files.

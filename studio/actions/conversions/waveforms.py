@@ -18,7 +18,7 @@ _SEEN_FRAMES = 2048  # of each column: enough for its height, however long the t
 _REMEMBERED = 4096  # takes, which never change
 
 
-def outline_of_take(studio: Studio, account: Account, task_id: str, take: int) -> tuple[int, ...]:
+def waveform_of_take(studio: Studio, account: Account, task_id: str, take: int) -> tuple[int, ...]:
     """Return the heights (0..99) of a take's waveform from left to right, the loudest 99; take: 1 for the first.
 
     Nothing for a take that is gone or not in a folder of this machine: it is not fetched for that. Raises NotFound.

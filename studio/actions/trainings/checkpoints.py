@@ -20,7 +20,7 @@ from studio.actions.trainings.history import training_history
 from studio.actions.uploads import scratch_folder
 from studio.errors import NotFound, WrongState
 from studio.store.accounts import Account
-from studio.store.catalogue import TRAINING, Model, find_model, held_model, training_completed
+from studio.store.catalogue import TRAINING, Model, find_model, locked_model, training_completed
 from studio.store.studio import Studio
 from studio.store.workspaces import drop_older_voices, keep_voice_folder, training_files, untrained_prefix
 
@@ -70,7 +70,7 @@ def replace_voice_files(studio: Studio, account: Account, model: Model, folder: 
     (folder / CARD_FILE).write_text(card_text(card), encoding="utf-8")
     voice_key = keep_voice_folder(studio.storage, account, model.id, folder)
     with studio.database.write() as connection:
-        now = held_model(connection, account.id, model.id)
+        now = locked_model(connection, account.id, model.id)
         _refuse_in_training(now)
         training_completed(connection, account.id, model.id, card, voice_key, now.epoch, now.epochs)
     drop_older_voices(studio.storage, account, model.id, voice_key)

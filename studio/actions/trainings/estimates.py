@@ -6,7 +6,7 @@ from studio.actions.submission import Work, queue_task
 from studio.actions.trainings.training import TrainingView, checked_plan, trainable_voice
 from studio.store.accounts import Account
 from studio.store.catalogue import (
-    held_model,
+    locked_model,
 )
 from studio.store.kinds import ESTIMATE
 from studio.store.records.conversion import Settings
@@ -37,7 +37,7 @@ def start_estimate(
     plan = checked_plan(1, settings or {})
     trainable_voice(studio, account, model_id)
     with studio.database.write() as connection:
-        held_model(connection, account.id, model_id)  # concurrent calls wait here
+        locked_model(connection, account.id, model_id)  # concurrent calls wait here
         before = latest_in(connection, account.id, model_id, ESTIMATE)
         if before is not None and before.state in ACTIVE:
             return before.id

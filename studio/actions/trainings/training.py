@@ -29,13 +29,13 @@ from studio.store.catalogue import (
     Model,
     all_models,
     find_model,
-    held_model,
-    tell_failure,
+    locked_model,
+    take_failure_report,
     training_begun,
     training_forgotten,
     training_reached,
 )
-from studio.store.idempotency import Idempotency, once
+from studio.store.idempotency import Idempotency, run_idempotently
 from studio.store.idempotent_answers import Answer
 from studio.store.kinds import ESTIMATE
 from studio.store.kinds import TRAINING as TRAINING_KIND
@@ -162,8 +162,8 @@ def train_model(
     def act(connection: Connection) -> Answer:
         # concurrent calls wait here, and then see the result of the first
         waiting_and_running(connection, account.id, TRAINING_KIND)
-        model = held_model(connection, account.id, model_id)  # its training may have ended meanwhile
-        failure_is_new = tell_failure(connection, account.id, model_id)
+        model = locked_model(connection, account.id, model_id)  # its training may have ended meanwhile
+        failure_is_new = take_failure_report(connection, account.id, model_id)
         before = latest_in(connection, account.id, model_id, TRAINING_KIND)
         status = _status(model, before, epochs, failure_is_new)
         if status is None:
@@ -174,7 +174,7 @@ def train_model(
             status = TRAINING
         return {"status": status, "model_id": model_id, "current_epoch": model.epoch}
 
-    answer, _ = once(studio, account, idempotency, act)
+    answer, _ = run_idempotently(studio, account, idempotency, act)
     studio.wake()
     return answer
 
@@ -224,7 +224,7 @@ def forget_training(studio: Studio, account: Account, model_id: str) -> None:
     """
     model = trainable_voice(studio, account, model_id)
     with studio.storage.deleting() as take_away, studio.database.write() as connection:
-        held_model(connection, account.id, model_id)  # a training that starts now waits here
+        locked_model(connection, account.id, model_id)  # a training that starts now waits here
         task = latest_in(connection, account.id, model_id, TRAINING_KIND)
         if task is not None and task.state in ACTIVE:
             raise WrongState(tr("This voice is being trained: stop the training first."), "model_busy")

@@ -24,7 +24,7 @@ from studio.errors import NotReadable, StudioError, WrongState
 from studio.settings.service import MEGABYTE
 from studio.store.accounts import Account
 from studio.store.catalogue import DATASETS, PENDING, add_model, find_model, refuse_too_many, report_completed, set_keys
-from studio.store.idempotency import Idempotency, answered, once
+from studio.store.idempotency import Idempotency, answered, run_idempotently
 from studio.store.idempotent_answers import Answer
 from studio.store.kinds import REPORT
 from studio.store.records.voices import Nothing
@@ -190,7 +190,7 @@ def keep_dataset(
             set_keys(connection, model, dataset_key=arrive(model.id))
             return {"model_id": model.id}
 
-        answer, _ = once(studio, account, idempotency, act)
+        answer, _ = run_idempotently(studio, account, idempotency, act)
     studio.wake()
     return str(answer["model_id"])
 

@@ -36,7 +36,7 @@ from studio.store.catalogue import (
     refuse_too_many,
     set_keys,
 )
-from studio.store.idempotency import Idempotency, answered, once
+from studio.store.idempotency import Idempotency, answered, run_idempotently
 from studio.store.idempotent_answers import Answer
 from studio.store.studio import Cost, Studio, costs
 from studio.store.workspaces import arriving, voice_folder
@@ -99,12 +99,12 @@ def imported_before(studio: Studio, account: Account, package: Path) -> str | No
     for one in voices_named(studio, account, card.name):
         with suppress(StudioError, VoiceError, OSError):  # it is untrained, or was deleted meanwhile
             folder = voice_folder(studio.storage, find_model(studio.database, account, one["id"]))
-            if _told(load_card(folder)) == _told(card) and (folder / WEIGHTS_FILE).read_bytes() == weights:
+            if _bare(load_card(folder)) == _bare(card) and (folder / WEIGHTS_FILE).read_bytes() == weights:
                 return one["id"]
     return None
 
 
-def _told(card: VoiceCard) -> VoiceCard:
+def _bare(card: VoiceCard) -> VoiceCard:
     """Return a card without what an installation adds: the id, and the seal on the consent."""
     return replace(card, id="x", consent_seal={})
 
@@ -167,7 +167,7 @@ def import_model(
                 studio.storage.put_bytes(card_text(replace(card, id=model.id)).encode(), f"{key}/{CARD_FILE}")
                 return {"model_id": model.id}
 
-            answer, _ = once(studio, account, idempotency, act)
+            answer, _ = run_idempotently(studio, account, idempotency, act)
     return str(answer["model_id"])
 
 

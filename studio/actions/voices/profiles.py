@@ -14,7 +14,7 @@ from studio.actions.submission import Work, queue_task
 from studio.actions.voices.packages import free_name, voices_named
 from studio.errors import Invalid, WrongState
 from studio.store.accounts import Account
-from studio.store.catalogue import Model, describe, find_model, held_model
+from studio.store.catalogue import Model, describe, find_model, locked_model
 from studio.store.kinds import REPORT
 from studio.store.records.cards import Stated
 from studio.store.records.voices import Nothing
@@ -45,7 +45,7 @@ def edit_profile(studio: Studio, account: Account, model_id: str, values: Mappin
     given = read_profile(values)
     _refuse_name_in_use(studio, account, model_id, given.name)
     with studio.database.write() as connection:
-        model = held_model(connection, account.id, model_id)
+        model = locked_model(connection, account.id, model_id)
         stated = profile_as_json(given)
         measured = {name: model.stated.get(name) for name in _MEASURED} if model.voice_key is not None else {}
         is_sealed = stated.get("consent") == model.card.get("consent")  # another one has not been signed
@@ -56,7 +56,7 @@ def edit_profile(studio: Studio, account: Account, model_id: str, values: Mappin
         if model.dataset_key is not None:
             _write_profile(studio, connection, model, given)
         if model.voice_key is not None:
-            _write_card(studio, held_model(connection, account.id, model_id))
+            _write_card(studio, locked_model(connection, account.id, model_id))
     studio.wake()
 
 

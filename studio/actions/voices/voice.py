@@ -24,8 +24,8 @@ from studio.store.catalogue import (
     VoiceFilters,
     all_models,
     find_model,
-    held_model,
     list_models,
+    locked_model,
     remove_model,
 )
 from studio.store.kinds import REPORT
@@ -117,11 +117,11 @@ def score_lines(view: VoiceView) -> list[str]:
         return []
     history = view["training"]["history"]
     evaluations = history["evaluations"] if history else []
-    lines = [tr("{name}, imported: {scores}", name=taught["name"], scores=_said(taught["scores"]))]
+    lines = [tr("{name}, imported: {scores}", name=taught["name"], scores=_scores_text(taught["scores"]))]
     if evaluations:
         lines.append(tr(
             "{name}, taught: {evaluations}",
-            name=view["name"], evaluations=_said(_figures(max(evaluations, key=lambda line: line["score"]))),
+            name=view["name"], evaluations=_scores_text(_figures(max(evaluations, key=lambda line: line["score"]))),
         ))
     return lines
 
@@ -130,7 +130,7 @@ def _figures(line: EvaluationLine) -> TeachingScores:
     return {"likeness": line.get("likeness") or 0.0, "content": line.get("content") or 0.0, "score": line["score"]}
 
 
-def _said(scores: TeachingScores) -> str:
+def _scores_text(scores: TeachingScores) -> str:
     return tr(
         "likeness {likeness}, intelligibility {content}, score {score}",
         likeness=numeral(scores["likeness"], ".2f"), content=numeral(scores["content"], ".2f"),
@@ -221,7 +221,7 @@ def delete_model(studio: Studio, account: Account, model_id: str) -> None:
     model = find_model(studio.database, account, model_id)
     with studio.storage.deleting() as take_away, studio.database.write() as connection:
         if not model.is_demo:
-            held_model(connection, account.id, model_id)  # a training that starts now waits here and finds it gone
+            locked_model(connection, account.id, model_id)  # a training that starts now waits here and finds it gone
         _refuse_busy(studio, connection, account, model)
         remove_model(connection, take_away, account, model)
 

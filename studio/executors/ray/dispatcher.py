@@ -29,7 +29,7 @@ from structlog.typing import FilteringBoundLogger
 from engine.texts import tr
 from studio.errors import StudioError
 from studio.executors import leader_lock
-from studio.executors.lasting_failure import LastingTrouble
+from studio.executors.lasting_failure import LastingFailure
 from studio.executors.ray.cluster import LOST, WITHDRAWN, RayCluster
 from studio.executors.ray.work import NOTHING, TROUBLE
 from studio.executors.recovery import recover, signs_of, waiting
@@ -241,7 +241,7 @@ def _go_on(
     log: FilteringBoundLogger,
 ) -> None:
     written: Mapping[str, float] = {}
-    trouble = LastingTrouble(log, "not_dispatched")
+    trouble = LastingFailure(log, "not_dispatched")
     while not stopping.is_set():
         try:
             dispatcher.look()

@@ -17,7 +17,7 @@ from studio.actions.tasks import TaskView, task_view
 from studio.http.routes.call import Call, Calling
 from studio.http.routes.documentation import Responses, problems
 from studio.http.routes.identifiers import known_task_id
-from studio.store.task_status import TaskSigns
+from studio.store.task_status import TaskStatus
 
 _SILENT_S = 15.0  # then a comment keeps proxies from closing the connection
 _CONNECT_AGAIN_MS = 2000
@@ -62,7 +62,7 @@ class _Stream(EventSourceResponse):
 
 async def _events(call: Call, task_id: str) -> AsyncIterator[bytes]:
     yield format_sse_event(retry=_CONNECT_AGAIN_MS)
-    signs: TaskSigns | None = None
+    signs: TaskStatus | None = None
     while not call.server.shutting_down:
         with anyio.move_on_after(_SILENT_S) as silence:
             signs = await call.watch.changed(task_id, signs)

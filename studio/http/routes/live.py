@@ -48,7 +48,7 @@ class _Hello(BaseModel):
     rate: Annotated[int, Field(gt=0, le=1_000_000)]  # the engine says which of them it takes
 
 
-class _Said(BaseModel):
+class _Message(BaseModel):
     stop: StrictBool = False
     change: dict[str, StrictBool | StrictInt | StrictFloat | StrictStr | None] = {}
 
@@ -185,7 +185,7 @@ class _Exchange:
                     self._dropped += 1
                 self._blocks.append(block)
             else:
-                said = _Said.model_validate_json(_text_of(message))
+                said = _Message.model_validate_json(_text_of(message))
                 self._stopped = said.stop
                 self._changes |= said.change
                 if len(self._changes) > _MOST_CHANGES:

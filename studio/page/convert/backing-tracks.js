@@ -10,7 +10,7 @@ const LOWEST_DB = -60, HIGHEST_DB = 12;
 const METER_DB = 48; // from its lower to its upper end
 export const VOCAL = "vocal";
 
-export class Company {
+export class BackingTracks {
   lanes = []; // [{name, label, title, url, begins, pan, gain_db, avatar}]; without a url until it is there
   #faders = new Map(); // by name: {gain_db, mute, solo, pan}
   #sounds = new Map(); // by url: promise of a sound

@@ -15,7 +15,7 @@ from studio.page.parts.page import LATEST, Page, Updates, Visit
 from studio.page.parts.values import Given, Values
 
 
-def hear_effects(page: Page, effects: EffectControls, takes: Takes, instrument: gr.HTML) -> None:
+def preview_effects(page: Page, effects: EffectControls, takes: Takes, instrument: gr.HTML) -> None:
     """Wire the controls of the effects to the takes: the chosen one is heard with them at once, and another one as soon
     as it is chosen."""
     chosen = gr.State(1)  # the track that is heard, 0 for the recording
@@ -26,9 +26,9 @@ def hear_effects(page: Page, effects: EffectControls, takes: Takes, instrument: 
         with suppress(AudioError):  # it is said when one is chosen
             visit.do(load_effects)
 
-    def hear(visit: Visit, given: Given) -> Updates:
+    def preview(visit: Visit, given: Given) -> Updates:
         """Bring the take with the effects as they are set now."""
-        return _heard(visit, given, max(1, int(given.number(chosen))), effects.chosen(given))
+        return _with_effects(visit, given, max(1, int(given.number(chosen))), effects.chosen(given))
 
     def turn(visit: Visit, event: ChosenTrack, given: Given) -> Updates:
         """Bring the take that was turned to, with the effects that are being tried."""
@@ -36,9 +36,9 @@ def hear_effects(page: Page, effects: EffectControls, takes: Takes, instrument: 
         tried = given[takes.effects]
         if index == 0 or not isinstance(tried, str | dict):
             return {chosen: index}
-        return _heard(visit, given, index, tried) | {chosen: index}
+        return _with_effects(visit, given, index, tried) | {chosen: index}
 
-    def _heard(visit: Visit, given: Given, index: int, tried: Effects) -> Values:
+    def _with_effects(visit: Visit, given: Given, index: int, tried: Effects) -> Values:
         tracks, data = given.read(takes.tracks, list[TrackOf]) or [], given.read(takes.brought, Brought)
         if not data or not 1 <= index < len(tracks):
             return {}
@@ -57,5 +57,5 @@ def hear_effects(page: Page, effects: EffectControls, takes: Takes, instrument: 
     page.on(takes.tracks.change, prepare)
     changed = [takes.part, takes.brought, takes.effects]
     for event in effects.changes:
-        page.on(event, hear, known, changed, notice=takes.problem, trigger_mode="always_last")
+        page.on(event, preview, known, changed, notice=takes.problem, trigger_mode="always_last")
     page.on_data(instrument.chosen, turn, known, [*changed, chosen], notice=takes.problem, **LATEST)

@@ -26,7 +26,7 @@
 // Keys beside those of a player: B switches between the two lanes chosen last, E edits the pitch.
 
 import { BACKING, BackingOffset } from "./backing-offset.js";
-import { Company, VOCAL } from "./backing-tracks.js";
+import { BackingTracks, VOCAL } from "./backing-tracks.js";
 import { icon, isTyped, make, tell } from "./dom.js";
 import { draggedOut } from "./drag-out.js";
 import { Loop, phraseOf } from "./loop.js";
@@ -63,7 +63,7 @@ class Instrument extends Player {
   #voices = new PartVoices(this.#roll, this.#screen, () => this.#parts.recording && { ...this.#parts.recording, first_s: this.#first }, (parts) => tell(this, "voiced", { parts }));
   #comp = new PhraseLanes(this.#roll, () => this.data.tracks, (index, seconds) => (this.choose(index), this.#roll.seek(seconds)), (said) => this.#showComping(said));
   #backing = new BackingOffset(this.#roll, () => this.#stripOf(BACKING), () => this.#draw(), (offset_s) => this.#moved(offset_s));
-  #company = new Company(() => this.#mixed());
+  #company = new BackingTracks(() => this.#mixed());
   #loop = new Loop(this.#roll, (loop) => (this.repeats = Boolean(loop)));
   #narrow = matchMedia("(max-width: 600px)");
 

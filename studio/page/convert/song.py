@@ -110,7 +110,7 @@ class Song:
         chosen = recording.chosen
         page.on(chosen.change, self.begin, [chosen, self.owner], [self.owner, self.begun, *self.emptied])
         events = [self.files.change, self.separate.change, self.parts.change]
-        page.on(partial(gr.on, events), self.tell, [self.files, self.separate, self.parts], [self.says])
+        page.on(partial(gr.on, events), self.show_plan, [self.files, self.separate, self.parts], [self.says])
         gr.on(
             [one.change for one in self.typed], None, self.typed, self.kept, js="(...typed) => typed",
             api_visibility="private", show_progress="hidden",
@@ -212,7 +212,7 @@ class Song:
         updates: Values = {**self.watching.begin(is_busy), self.part: brought("company", lanes)}
         return updates | ({self.problem: show_error(joined(" ", trouble))} if trouble else {})
 
-    def tell(self, visit: Visit, files: Mapping[str, str] | None, separate: bool, parts: str | None) -> Updates:
+    def show_plan(self, visit: Visit, files: Mapping[str, str] | None, separate: bool, parts: str | None) -> Updates:
         """Say what Convert will make of the recording, if more than its vocal in another voice."""
         return self._said(files, separate, parts)
 

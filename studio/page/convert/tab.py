@@ -13,7 +13,7 @@ from studio.errors import Invalid
 from studio.page.convert.auditions import Auditions
 from studio.page.convert.batch import Batch
 from studio.page.convert.comp import Comp
-from studio.page.convert.effects_preview import hear_effects
+from studio.page.convert.effects_preview import preview_effects
 from studio.page.convert.fit import Fit
 from studio.page.convert.harmonies import Harmonies
 from studio.page.convert.instrument import part
@@ -67,7 +67,7 @@ class ConvertTab:
         self.result = Result(page, tab, layout, self.recording, self.settings.effects.in_download)
         Harmonies(page, layout, self.recording, self.voice, self.result)
         Auditions(page, self.recording, self.voice, self.settings, self.problem)
-        hear_effects(page, self.settings.effects, self.result.takes, self.recording.instrument)
+        preview_effects(page, self.settings.effects, self.result.takes, self.recording.instrument)
         Comp(page, layout.scores, self.result.now, self.result.takes.edited, self.recording.instrument)
         self.batch.wire(self.voice, self.settings)
         self._wire(page)

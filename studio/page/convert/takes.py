@@ -16,7 +16,7 @@ from engine.texts import joined, tr
 from engine.voices.card import UNTRAINED
 from studio.actions.account import preferences_of
 from studio.actions.conversions.downloads import OfferedFile, offered, take_download
-from studio.actions.conversions.songs import HARMONY, HeardTake, mix_again
+from studio.actions.conversions.songs import HARMONY, TakeInMix, mix_again
 from studio.actions.conversions.takes import ResultView, ShownTake, result_view
 from studio.actions.voices.cards import Avatar, avatar_of
 from studio.errors import NotFound
@@ -208,7 +208,7 @@ class Takes:
             if track["song"] or _has_harmonies(asked):
                 made = visit.do(
                     mix_again, track["task"] or "", asked.get("faders"), kind, visit.base_url, visit.now_s,
-                    HeardTake(track["take"], effects if is_wet else OFF, asked.get("shift_s", 0.0)),
+                    TakeInMix(track["take"], effects if is_wet else OFF, asked.get("shift_s", 0.0)),
                 )  # fmt: skip
             else:
                 made = visit.do(

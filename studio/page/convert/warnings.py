@@ -23,9 +23,9 @@ class Warnings:
             self.to_song = gr.Button(
                 tr("Open as a song"), size="sm", scale=0, min_width=150, visible=False, elem_id="convert-to-song"
             )
-        page.on(recording.analysed.change, self.tell, [recording.analysed], [self.row, self.warning, self.to_song])
+        page.on(recording.analysed.change, self.show, [recording.analysed], [self.row, self.warning, self.to_song])
 
-    def tell(self, visit: Visit, analysed: Analysed | None) -> Updates:
+    def show(self, visit: Visit, analysed: Analysed | None) -> Updates:
         """Show what is wrong with the recording, or nothing."""
         summary = analysed["summary"] if analysed else None
         sentences = [summary["warning"], _CLIPPED if summary["clipped_runs"] else None] if summary else []

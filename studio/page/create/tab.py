@@ -81,7 +81,7 @@ class CreateTab:
         page.on(tab.select, self._restore, [self._is_restored, self._kept, draft, report.model], everything)
         page.on(report.another.click, lambda visit: self._cleared() | self._begin_anew(), [], everything)
         page.on(report.done.change, self._fill_in, [report.done], [*controls, self._save])
-        page.on(self._save.click, self._say_more, {report.model, *controls}, [], notice=self._saved)
+        page.on(self._save.click, self._show_more, {report.model, *controls}, [], notice=self._saved)
         for button, there in ((report.train, "train"), (report.convert, "convert")):
             page.on(
                 button.click, lambda visit, model, there=there: self._go(visit, model, there), [report.model],
@@ -146,7 +146,7 @@ class CreateTab:
             self._save: gr.Button(visible=True),
         }
 
-    def _say_more(self, visit: Visit, given: Given) -> Updates:
+    def _show_more(self, visit: Visit, given: Given) -> Updates:
         if (model := given.read(self._report.model, str)) is None:
             return None
         kept = visit.do(profile_values, model)

@@ -12,7 +12,7 @@ from engine.voices.card import UNTRAINED
 from studio.actions.account import FORMATS
 from studio.actions.conversions.downloads import offered
 from studio.actions.conversions.takes import best_first, fidelity
-from studio.actions.conversions.waveforms import outline_of_take
+from studio.actions.conversions.waveforms import waveform_of_take
 from studio.actions.voices.cards import avatar_of
 from studio.errors import NotFound
 from studio.page.parts.controls import EFFECTS, STYLES, setting_title
@@ -82,7 +82,7 @@ def outline_of(visit: Visit, row: Mapping[str, Any]) -> Sequence[int]:
     if take is None:
         return ()
     with suppress(NotFound):  # deleted in another window
-        return visit.do(outline_of_take, row["id"], take)
+        return visit.do(waveform_of_take, row["id"], take)
     return ()
 
 
@@ -134,7 +134,7 @@ def _detail(task: Mapping[str, Any]) -> list[str]:
         *([tr("{takes} takes", takes=takes)] if takes > 1 else []),
         *([] if effects == _NO_EFFECTS else [_effects(effects)]),
         *(
-            joined(" ", (setting_title(name), _said(one)))
+            joined(" ", (setting_title(name), _value(one)))
             for name, one in _own_settings(task, found["vocal_style"]).items()
         ),
     ]
@@ -153,7 +153,7 @@ def _compared(task: Mapping[str, Any]) -> list[list[str]]:
         [tr("Key"), _key(found.get("transpose") or 0)],
         [tr("Effects"), _effects(task.get("effects") or _NO_EFFECTS)],
         [tr("Pitch edits"), edits],
-        *([setting_title(one), _said(value)] for one, value in task["settings"].items() if one not in _OF_EVERY_TAKE),
+        *([setting_title(one), _value(value)] for one, value in task["settings"].items() if one not in _OF_EVERY_TAKE),
     ]
 
 
@@ -214,14 +214,14 @@ def _facts(task: Mapping[str, Any]) -> list[list[str]]:
                 continue
             moved = found.get("transpose") if name == "transpose" and isinstance(value, str) else None
             shift = [] if moved is None else [brief_shift(moved) or "0"]
-            facts.append([setting_title(name), joined(": ", [_said(value), *shift])])
+            facts.append([setting_title(name), joined(": ", [_value(value), *shift])])
     elif task["kind"] == "training":
         facts = [[tr("Epochs"), str(task["epochs"])]]
-        facts += [[setting_title(name), _said(value)] for name, value in task["settings"].items()]
+        facts += [[setting_title(name), _value(value)] for name, value in task["settings"].items()]
     return facts
 
 
-def _said(value: Any) -> str:
+def _value(value: Any) -> str:
     return numeral(value, "g") if isinstance(value, float) else tr(value) if isinstance(value, str) else str(value)
 
 

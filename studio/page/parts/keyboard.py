@@ -54,7 +54,7 @@ def keyboard_svg(stretches: Sequence[Stretch], seconds: Mapping[int, float] | No
     drawn += [part for row, one in enumerate(stretches) for part in _marked(one, left, width, top + _ROW * row)]
     drawn += _keys(range(first, last + 1), inside if stretches else None, left, keys_at)
     height = keys_at + _KEY_HEIGHT + _LETTERS
-    said = markup(_said(stretches, sung, inside))
+    said = markup(_description(stretches, sung, inside))
     return (
         f'<svg class="keyboard" role="img" aria-label="{said}" viewBox="0 0 {width:g} {height:g}" '
         f'style="max-width: {2 * width:g}px">{"".join(drawn)}</svg>'
@@ -116,7 +116,7 @@ def _keys(notes: range, inside: tuple[int, int] | None, left: float, y: float) -
     return white + black + letters
 
 
-def _said(stretches: Sequence[Stretch], sung: Mapping[int, float], inside: tuple[int, int]) -> str:
+def _description(stretches: Sequence[Stretch], sung: Mapping[int, float], inside: tuple[int, int]) -> str:
     """Describe the picture in words."""
     parts = [tr(
         "{label}: {low} to {high}",

@@ -139,7 +139,7 @@ class Page:
             return self._done(request, action, values, components, notice)
 
         def handler_with_data(request: gr.Request, event: gr.EventData, *values: object) -> object:
-            return self._done(request, action, (_told(event), *values), components, notice)
+            return self._done(request, action, (_event_data(event), *values), components, notice)
 
         return self._wired(event, handler_with_data if has_data else handler, inputs, components, options)
 
@@ -243,6 +243,6 @@ class Page:
         )
 
 
-def _told(event: gr.EventData) -> object:
+def _event_data(event: gr.EventData) -> object:
     """Return what one of our elements tells, or which tab was selected."""
     return event.told if hasattr(event, "told") else {"value": getattr(event, "value", None)}

@@ -187,11 +187,11 @@ def sounds(view: TrainingView, part: str | None, chosen: int | None) -> PlayerDa
         )} for line in lines
     ]
     epochs = [line["epoch"] for line in lines]
-    first = epochs.index(heard) if (heard := epoch_heard(view, part, chosen)) is not None else 0
+    first = epochs.index(heard) if (heard := audible_epoch(view, part, chosen)) is not None else 0
     return {"id": f"train-{view['id']}-{part}", "tracks": tracks, "chosen": 1 + first}
 
 
-def epoch_heard(view: TrainingView, part: str | None, chosen: int | None) -> int | None:
+def audible_epoch(view: TrainingView, part: str | None, chosen: int | None) -> int | None:
     """Return the epoch of the checkpoint that is heard: the chosen, the best or the last one."""
     epochs = [line["epoch"] for line in playable(view, part, chosen)]
     best = _best(view)

@@ -18,9 +18,9 @@ from studio.page.parts.page import Visit
 from studio.page.parts.values import Given, Values
 from studio.page.parts.watched_task import WatchedTask
 from studio.page.train.course import (
+    audible_epoch,
     choice_of,
     curves,
-    epoch_heard,
     epoch_in_use,
     estimate_text,
     is_active,
@@ -190,7 +190,7 @@ class Panel:
             **self.show(visit, given, again=True),
         }
 
-    def heard(self, view: TrainingView | None, part: str | None, chosen: int | None) -> Values:
+    def sounds_of(self, view: TrainingView | None, part: str | None, chosen: int | None) -> Values:
         """Show the sounds of one part and the scores of their checkpoints."""
         data = sounds(view, part, chosen) if view else None
         rows = score_rows(view, part, chosen) if view else []
@@ -200,7 +200,7 @@ class Panel:
         """Return the button that makes the checkpoint that is heard the voice."""
         if view is None or not view["evaluations"]:
             return gr.Button(visible=False)
-        return offered(view["evaluations"], epoch_heard(view, part, chosen), epoch_in_use(view), is_active(view))
+        return offered(view["evaluations"], audible_epoch(view, part, chosen), epoch_in_use(view), is_active(view))
 
     def _listed(self, voices: Sequence[TrainableVoice], view: TrainingView | None) -> Values:
         choices = [choice_of(one) for one in voices]
@@ -214,7 +214,7 @@ class Panel:
         return {
             self.course: shown(curves(view, chosen)),
             self.part: gr.Dropdown(choices=parts, value=part, visible=bool(parts)),
-            **self.heard(view, part, chosen),
+            **self.sounds_of(view, part, chosen),
             self.drawn: signature(view),
         }
 
@@ -231,6 +231,6 @@ class Panel:
             self.afresh: gr.Button(visible=False),
             self.course: shown(None),
             self.part: gr.Dropdown(visible=False),
-            **self.heard(None, None, None),
+            **self.sounds_of(None, None, None),
             self.drawn: [],
         }

@@ -12,7 +12,7 @@ from studio.page.parts.element_data import AskedOfTask, ChosenEpoch, ChosenTrack
 from studio.page.parts.notice import inform
 from studio.page.parts.page import LATEST, InTurn, Page, Updates, Visit, Wish
 from studio.page.parts.values import Given, Values
-from studio.page.train.course import epoch_heard, given_settings, is_active, playable
+from studio.page.train.course import audible_epoch, given_settings, is_active, playable
 from studio.page.train.panel import CHOOSE, Panel
 from studio.page.train.use_epoch import use_epoch
 
@@ -67,7 +67,7 @@ class TrainTab:
         page.on_data(panel.queue.asked, self._act_on_queue, asked, panel.all, notice=said)
         page.on(panel.part.input, self._listen, asked, panel.audition)
         heard = [*panel.audition, panel.chosen]
-        page.on_data(panel.course.chosen, self._hear_epoch, asked, heard, **LATEST)
+        page.on_data(panel.course.chosen, self._choose_epoch, asked, heard, **LATEST)
         page.on_data(panel.player.chosen, self._choose_track, asked, [panel.use, panel.chosen], **LATEST)
         page.on(panel.use.click, self._use, asked, seen, notice=said)
 
@@ -151,9 +151,9 @@ class TrainTab:
 
     def _listen(self, visit: Visit, given: Given) -> Values:
         panel = self._panel
-        return panel.heard(self._view(visit, given), given.read(panel.part, str), given.read(panel.chosen, int))
+        return panel.sounds_of(self._view(visit, given), given.read(panel.part, str), given.read(panel.chosen, int))
 
-    def _hear_epoch(self, visit: Visit, data: ChosenEpoch, given: Given) -> Updates:
+    def _choose_epoch(self, visit: Visit, data: ChosenEpoch, given: Given) -> Updates:
         chosen: Values = {self._panel.chosen: data.get("epoch")}
         return chosen | self._listen(visit, Given({**given, **chosen}))
 
@@ -170,7 +170,7 @@ class TrainTab:
     def _use(self, visit: Visit, given: Given) -> Updates:
         panel, view = self._panel, self._view(visit, given)
         part, chosen = given.read(panel.part, str), given.read(panel.chosen, int)
-        said = use_epoch(visit, given.read(panel.voice, str), epoch_heard(view, part, chosen) if view else None)
+        said = use_epoch(visit, given.read(panel.voice, str), audible_epoch(view, part, chosen) if view else None)
         return panel.show(visit, given, again=True) | {panel.notice: inform(said)}
 
     def _follow(self, visit: Visit, given: Given) -> Updates:

@@ -60,10 +60,10 @@ class Checkpoints:
             self.course: shown(curves(view, now)),
             self.part: gr.Dropdown([(label, name) for name, label in parts.items()], value=part),
             self.said: silent(),
-            **self.hear(voice["id"], view, part, kept if now is None else now, now),
+            **self.offer_sounds(voice["id"], view, part, kept if now is None else now, now),
         }
 
-    def hear(
+    def offer_sounds(
         self, model: str, view: Auditions, part: str, epoch: int | None, in_use: int | None
     ) -> Values:
         """Return updates that offer the sounds of a part, with `epoch` selected. in_use: the epoch of the voice."""
@@ -87,7 +87,7 @@ class Checkpoints:
         if model is None or name is None:
             return None
         heard, in_use = self._look(visit, model)
-        return self.hear(model, heard, name, epoch, in_use)
+        return self.offer_sounds(model, heard, name, epoch, in_use)
 
     def _other_track(self, visit: Visit, data: ChosenTrack, model: str | None, epochs: list[int]) -> Updates:
         if model is None:

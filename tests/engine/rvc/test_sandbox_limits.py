@@ -6,7 +6,7 @@ import pytest
 from engine.confinement.landlock import landlock_version
 from engine.rvc import sandbox_limits as here
 from engine.rvc.sandbox import ModelProcess
-from engine.rvc.sandbox_limits import LimitsHere, limits_here
+from engine.rvc.sandbox_limits import SandboxLimits, limits_here
 from tests.engine.confinement.test_payload import namespaces_can_be_had
 
 
@@ -15,7 +15,7 @@ from tests.engine.confinement.test_payload import namespaces_can_be_had
 def test_limits_here_are_those_of_the_processes_in_which_models_run():
     if landlock_version() < 1 and not namespaces_can_be_had():
         pytest.skip("this system has nothing to confine a process with")
-    assert limits_here() == LimitsHere(reads=False, starts=False, calls=False, sees=False)
+    assert limits_here() == SandboxLimits(reads=False, starts=False, calls=False, sees=False)
     assert limits_here().confine
 
 

@@ -31,9 +31,9 @@ from studio.actions.voices.packages import export_model, import_model
 from studio.actions.voices.profiles import edit_profile
 from studio.actions.voices.voice import delete_model
 from studio.errors import Invalid, NotFound, TooMany
-from studio.store.accounts import account_of_token
 from studio.store.presets import set_preferences
 from studio.store.tasks import claim, find
+from studio.store.tokens import account_of_token
 
 DARK = Preset("melodic", {"formant_shift_semitones": -2.0, "takes": 3}, {"reverb": 0.3})
 

@@ -11,7 +11,7 @@ from engine.files import named
 from engine.progress import no_report
 from engine.rvc import contentvec as network
 from engine.rvc.sandbox import ModelFileError
-from engine.rvc.sandbox_limits import LimitsHere
+from engine.rvc.sandbox_limits import SandboxLimits
 from engine.rvc.sources import SOURCES
 from studio.actions.conversions.conversion import usable_voice_folder
 from studio.actions.fetched_models import fetch
@@ -203,11 +203,11 @@ def test_models_in_takes_onnx_and_refuses_a_folder_without_models(tmp_path):
 @pytest.mark.parametrize(
     ("limits", "others", "unconfined_models", "refused"),
     [
-        (LimitsHere(True, False, False, False), True, "refuse", True),
-        (LimitsHere(False, True, False, False), True, "refuse", True),
-        (LimitsHere(False, False, False, False), True, "refuse", False),
-        (LimitsHere(True, True, True, True), True, "run", False),
-        (LimitsHere(True, True, True, True), False, "refuse", False),  # a single user's own machine
+        (SandboxLimits(True, False, False, False), True, "refuse", True),
+        (SandboxLimits(False, True, False, False), True, "refuse", True),
+        (SandboxLimits(False, False, False, False), True, "refuse", False),
+        (SandboxLimits(True, True, True, True), True, "run", False),
+        (SandboxLimits(True, True, True, True), False, "refuse", False),  # a single user's own machine
     ],
 )
 def test_models_that_nothing_confines_are_refused_where_others_have_accounts(

@@ -7,8 +7,8 @@ from typer.testing import CliRunner
 
 from studio.commands.cli import app
 from studio.settings.environment import load_settings
-from studio.store.accounts import account_of_token
 from studio.store.database import database_url, open_database
+from studio.store.tokens import account_of_token
 
 
 def token(*arguments, fails=False):

@@ -1,4 +1,4 @@
-"""The courier: what receivers get, and what becomes of it when they refuse, redirect, dawdle or are not allowed."""
+"""Callbacks: what receivers get, and what becomes of it when they refuse, redirect, dawdle or are not allowed."""
 
 import asyncio
 import base64
@@ -18,7 +18,7 @@ from engine.errors import SettingsError
 from studio.actions.tasks import task_view
 from studio.errors import Unavailable
 from studio.executors import callback_sender as module
-from studio.executors.callback_sender import Courier
+from studio.executors.callback_sender import CallbackSender
 from studio.settings.environment import Settings
 from studio.settings.service import ServiceSettings
 from studio.store.accounts import create_account
@@ -68,9 +68,9 @@ def sent(studio, answer, shown=view):
 
 def deliver(studio, transport=None, shown=view) -> None:
     """Send what is due, to its end."""
-    courier = Courier(studio, shown, structlog.get_logger("test"), lambda: NOW_S, transport)
-    courier.begin_due()
-    courier.close()
+    sender = CallbackSender(studio, shown, structlog.get_logger("test"), lambda: NOW_S, transport)
+    sender.begin_due()
+    sender.close()
 
 
 def state_of(studio, delivery_id, account=None):
@@ -166,8 +166,8 @@ def test_begin_due_calls_this_machine_only_where_the_host_allows_it(studio):
 
 
 @pytest.fixture
-def courier(studio):
-    """A courier whose receivers never answer, but for those at `live`; it ends them at the end."""
+def sender(studio):
+    """A sender whose receivers never answer, but for those at `live`; it ends them at the end."""
     ends = asyncio.Event()
 
     async def receive(request):
@@ -175,34 +175,35 @@ def courier(studio):
             await ends.wait()
         return httpx.Response(204)
 
-    made = Courier(studio, view, structlog.get_logger("test"), lambda: NOW_S, lambda: httpx.MockTransport(receive))
+    log = structlog.get_logger("test")
+    made = CallbackSender(studio, view, log, lambda: NOW_S, lambda: httpx.MockTransport(receive))
     yield made
     if made._loop is not None:
         made._loop.call_soon_threadsafe(ends.set)
     made.close()
 
 
-def test_begin_due_sends_anothers_at_once_beside_receivers_that_never_answer(studio, courier):
+def test_begin_due_sends_anothers_at_once_beside_receivers_that_never_answer(studio, sender):
     """200 of them held every delivery, as the first 200 were looked at before accounts took turns."""
     for number in range(210):
         promised(studio, f"https://dead.example.com/{number}")
-    assert courier.begin_due() == module._OF_ACCOUNT
-    assert courier.begin_due() == 0  # as many as the account may have
+    assert sender.begin_due() == module._OF_ACCOUNT
+    assert sender.begin_due() == 0  # as many as the account may have
     other = create_account(studio.database, "other")
     delivery_id = promised(studio, account=other)
-    assert courier.begin_due() == 1
+    assert sender.begin_due() == 1
     wait_until(lambda: state_of(studio, delivery_id, other)[0] == "delivered")
-    assert sum(courier._under_way.values()) == module._OF_ACCOUNT
+    assert sum(sender._under_way.values()) == module._OF_ACCOUNT
 
 
-def test_begin_due_gives_an_account_its_places_back(studio, courier):
+def test_begin_due_gives_an_account_its_places_back(studio, sender):
     for number in range(9):
         promised(studio, f"https://live.example.com/{number}")
     sent_in_all = 0
 
     def all_sent():
         nonlocal sent_in_all
-        sent_in_all += courier.begin_due()
+        sent_in_all += sender.begin_due()
         return sent_in_all == 9
 
     wait_until(all_sent)
@@ -218,7 +219,7 @@ def test_look_ups_that_hang_hold_nobody_elses(studio, monkeypatch):
         return places.get(host, [])
 
     monkeypatch.setattr(module, "looked_up", look_up)
-    made = Courier(studio, view, structlog.get_logger("test"), lambda: NOW_S)
+    made = CallbackSender(studio, view, structlog.get_logger("test"), lambda: NOW_S)
     other = create_account(studio.database, "other")
     for number in range(8):
         promised(studio, f"https://dead-{number}.example.com/")

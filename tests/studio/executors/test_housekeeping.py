@@ -19,7 +19,7 @@ from studio.store import idempotent_answers, tasks
 from studio.store.accounts import Account, create_account, local_account
 from studio.store.database import Database, Now
 from studio.store.drafts import new_draft_id, new_moment
-from studio.store.folder_locks import hold
+from studio.store.folder_locks import lock
 from studio.store.records.codec import written
 from studio.store.records.conversion import (
     ChosenTake,
@@ -224,7 +224,7 @@ def test_sweep_deletes_abandoned_uploads_and_temporary_folders(database, storage
     for name in (*old, "page/tmpabc_1234", *kept[2:]):
         made_old(work / name)
     (work / "incoming" / held).mkdir()
-    release = hold(work / "incoming" / held)
+    release = lock(work / "incoming" / held)
     made_old(work / "incoming" / held)
     assert asdict(sweep(database, storage, KEPT)) == {**NOTHING, "uploads": 7}
     assert sorted(path.name for path in work.iterdir()) == sorted(["incoming", "outgoing", "page", *kept[1:]])
@@ -256,7 +256,7 @@ def test_sweep_deletes_uploads_of_killed_processes_at_once(database, storage, me
     work = storage.scratch / "incoming"
     held, left = work / ("a" * 16), work / ("b" * 24)
     left.mkdir(parents=True)
-    program = "import sys; from pathlib import Path; from studio.store.folder_locks import make_held as made; "
+    program = "import sys; from pathlib import Path; from studio.store.folder_locks import make_locked as made; "
     program += "made(Path(sys.argv[1])); "
     program += "print(flush=True); sys.stdin.read()"
     command = [sys.executable, "-c", program, str(held)]

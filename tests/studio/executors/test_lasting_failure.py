@@ -4,12 +4,12 @@ import structlog
 from structlog.testing import CapturingLogger
 
 from studio.errors import Unavailable
-from studio.executors.lasting_failure import LastingTrouble
+from studio.executors.lasting_failure import LastingFailure
 
 
 def test_lasting_trouble_is_logged_once_until_it_changes_and_when_it_is_over():
     kept = CapturingLogger()
-    trouble = LastingTrouble(structlog.wrap_logger(kept, processors=[]), "claim_failed")
+    trouble = LastingFailure(structlog.wrap_logger(kept, processors=[]), "claim_failed")
     trouble.over()
     for error in (Unavailable("Gone.", 1.0), Unavailable("Gone.", 1.0), ValueError("a bug"), ValueError("a bug")):
         trouble.met(error)

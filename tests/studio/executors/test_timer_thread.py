@@ -5,7 +5,7 @@ from structlog.testing import capture_logs
 
 from studio.errors import Unavailable
 from studio.executors import timer_thread
-from studio.executors.timer_thread import Attendant
+from studio.executors.timer_thread import TimerThread
 from tests.waiting import wait_until
 
 
@@ -15,7 +15,7 @@ def broken():
 
 def test_look_does_what_is_due_and_logs_a_lasting_failure_once():
     due = [lambda: 2, lambda: 0, lambda: 1 / 0, lambda: 1 / 0, broken, lambda: 1]
-    watching = Attendant("tests", lambda: due.pop(0)(), structlog.get_logger("test"))
+    watching = TimerThread("tests", lambda: due.pop(0)(), structlog.get_logger("test"))
     with capture_logs() as said:
         for _ in range(6):
             watching.look()
@@ -29,7 +29,7 @@ def test_look_does_what_is_due_and_logs_a_lasting_failure_once():
 def test_thread_looks_until_it_is_stopped(monkeypatch):
     monkeypatch.setattr(timer_thread, "_LOOK_S", 0.01)
     looks = []
-    watching = Attendant("tests", lambda: looks.append(1) or 0, structlog.get_logger("test"))
+    watching = TimerThread("tests", lambda: looks.append(1) or 0, structlog.get_logger("test"))
     watching.start()
     wait_until(lambda: len(looks) > 2)
     watching.stop()

@@ -7,9 +7,9 @@ import pytest
 from studio.errors import TooMany, Unavailable
 from studio.http import task_watch
 from studio.http.task_watch import MOST_OF_ACCOUNT, TaskWatch
-from studio.store.task_status import TaskSigns
+from studio.store.task_status import TaskStatus
 
-QUEUED, HALF, DONE = TaskSigns("queued", 0.0, ""), TaskSigns("running", 0.5, "x"), TaskSigns("completed", 1.0, "")
+QUEUED, HALF, DONE = TaskStatus("queued", 0.0, ""), TaskStatus("running", 0.5, "x"), TaskStatus("completed", 1.0, "")
 
 
 class Sequel:

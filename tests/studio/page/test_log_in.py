@@ -8,8 +8,9 @@ from studio.errors import Unauthorised
 from studio.page.log_in import LogIns
 from studio.settings.environment import Settings
 from studio.settings.service import ServiceSettings
-from studio.store.accounts import create_account, create_token, find_account, revoke_token
+from studio.store.accounts import create_account, find_account
 from studio.store.studio import Studio, open_studio
+from studio.store.tokens import create_token, revoke_token
 from tests.load.trial_service import TrialService, trial_service
 from tests.waiting import PATIENCE_S
 

@@ -21,7 +21,7 @@ from studio.store.catalogue import (
     list_models,
     remove_model,
     report_completed,
-    tell_failure,
+    take_failure_report,
     training_begun,
     training_completed,
     training_failed,
@@ -242,15 +242,15 @@ def test_tell_failure_reports_each_failure_once(database, folder_storage, guest)
     model = added(database, folder_storage, guest, "Mia", "training")
     with database.write() as connection:
         training_failed(connection, guest.id, model.id, "There is no voice in it.")
-        assert tell_failure(connection, guest.id, model.id)
-        assert not tell_failure(connection, guest.id, model.id)
+        assert take_failure_report(connection, guest.id, model.id)
+        assert not take_failure_report(connection, guest.id, model.id)
     now = found(database, guest, model)
     assert (now.state, now.error, now.failure_told) == ("failed", "There is no voice in it.", True)
     with database.write() as connection:
         training_begun(connection, guest.id, model.id)
-        assert not tell_failure(connection, guest.id, model.id)
+        assert not take_failure_report(connection, guest.id, model.id)
         training_failed(connection, guest.id, model.id, "Again.")
-        assert tell_failure(connection, guest.id, model.id)
+        assert take_failure_report(connection, guest.id, model.id)
 
 
 @pytest.mark.parametrize(("voice_key", "before"), [(None, "pending"), ("voices/mia/1", "completed")])

@@ -4,11 +4,11 @@ import pytest
 from engine.audio.files import Audio, write_audio
 from engine.errors import EngineError
 from engine.evaluation.performance import EVALUATION_RATE
-from engine.research.benchmark.judges import Embeddings, Heard
+from engine.research.benchmark.judges import Embeddings, JudgedRecording
 from engine.research.benchmark.opinions import (
     COLUMNS,
-    HeardVoice,
     Judged,
+    JudgedVoice,
     Opinion,
     Output,
     by_transposition,
@@ -62,17 +62,17 @@ class ListeningFor:
     def __init__(self):
         self.heard = []
 
-    def hear(self, recording):
+    def measure(self, recording):
         self.heard.append(recording)
         own = isinstance(recording, Audio)  # a control
         samples = np.zeros(EVALUATION_RATE, np.float32)
-        return Heard(samples, OWN if own else OTHER, 3.0, 2.0 if own else 3.0, None)
+        return JudgedRecording(samples, OWN if own else OTHER, 3.0, 2.0 if own else 3.0, None)
 
 
 def test_opinions_has_one_control_for_each_source_voice_and_transposition(sing, tmp_path):
     write_audio(tmp_path / "own.wav", Audio(sing(1.0)[None], SAMPLE_RATE))
-    source = Heard(0.3 * sing(1.0, rate=EVALUATION_RATE), OTHER, 3.5, 3.0, None)
-    mia, apart = HeardVoice(OWN, [tmp_path / "own.wav"]), HeardVoice(OTHER, [])
+    source = JudgedRecording(0.3 * sing(1.0, rate=EVALUATION_RATE), OTHER, 3.5, 3.0, None)
+    mia, apart = JudgedVoice(OWN, [tmp_path / "own.wav"]), JudgedVoice(OTHER, [])
     outputs = [
         Output(tmp_path / "a--mia.wav", "a", "mia", 3.0),
         Output(tmp_path / "a--mia2.wav", "a", "mia2", 3.0),  # the same voice, as RVC and ours are

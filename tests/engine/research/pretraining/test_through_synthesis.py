@@ -19,7 +19,7 @@ from engine.research.pretraining.through_synthesis import (
     ArmTraining,
     TokenDecoder,
     add_options,
-    heard_distance,
+    sample_distance,
     train_arm,
 )
 
@@ -61,7 +61,7 @@ def test_heard_distance_is_smallest_of_the_envelope_that_was_measured(features):
     random = torch.Generator().manual_seed(0)
     wrong = crops.envelope + torch.randn(4, 1, crops.envelope.shape[2], generator=random)
     with torch.inference_mode():
-        right, moved = (float(heard_distance(synthesizer, one, crops)) for one in (crops.envelope, wrong))
+        right, moved = (float(sample_distance(synthesizer, one, crops)) for one in (crops.envelope, wrong))
     assert right < 0.35  # the recording filtered by nothing but what its envelope leaves out
     assert moved > 2 * right
 

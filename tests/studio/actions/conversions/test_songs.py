@@ -6,7 +6,7 @@ import soundfile
 
 from engine.errors import SettingsError
 from engine.songs.parts import Part
-from studio.actions.conversions.songs import HeardTake, SongRequest, mix_again
+from studio.actions.conversions.songs import SongRequest, TakeInMix, mix_again
 from studio.errors import Invalid, NotFound
 from studio.store.accounts import account_prefix
 from studio.store.tasks import claim, complete, submit
@@ -53,7 +53,7 @@ def test_mix_again_adds_harmonies_where_they_are_in_the_stereo_field(studio, son
 
 
 def test_mix_again_moves_all_but_the_backing(studio, song, tmp_path):
-    faders, later = {"backing": {"mute": True}}, HeardTake(shift_s=0.25)
+    faders, later = {"backing": {"mute": True}}, TakeInMix(shift_s=0.25)
     mix_again(studio, studio.local, song, faders, "wav", "http://here", 0.0, later)
     [key] = [key for key in studio.storage.list_keys(f"tasks/{song}") if "/mix-" in key]
     mixed, rate = soundfile.read(studio.storage.fetch(key, tmp_path))

@@ -20,7 +20,7 @@ from studio.actions.voices.drafts import (
 from studio.actions.voices.voice import model_view
 from studio.errors import DiskFull, Invalid, NotFound, WrongState
 from studio.settings.service import ServiceSettings
-from studio.store.catalogue import held_model, report_completed
+from studio.store.catalogue import locked_model, report_completed
 from studio.store.tasks import claim, complete, list_tasks
 from tests.engine.audio.encoded import several, tone
 
@@ -272,7 +272,7 @@ def test_take_back_refuses_trained_and_training_voices_and_other_accounts(studio
     assert model_view(studio, studio.local, model)["state"] == "training"
     assert not kept(studio)
     with studio.database.read() as connection:
-        assert held_model(connection, studio.local.id, model).dataset_key
+        assert locked_model(connection, studio.local.id, model).dataset_key
 
 
 # ---- sound tracks

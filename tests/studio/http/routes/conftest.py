@@ -20,8 +20,9 @@ from studio.server import build_app
 from studio.settings.environment import Settings
 from studio.settings.service import ServiceSettings
 from studio.store import tasks
-from studio.store.accounts import Account, account_prefix, create_account, create_token, find_account
+from studio.store.accounts import Account, account_prefix, create_account, find_account
 from studio.store.studio import Studio, open_studio
+from studio.store.tokens import create_token
 from tests.waiting import PATIENCE_S, wait_until
 
 SINGING = Path(__file__).parents[4] / "engine" / "samples" / "singing.flac"

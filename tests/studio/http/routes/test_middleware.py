@@ -17,9 +17,9 @@ from studio.errors import TooMany
 from studio.http.errors import MEDIA_TYPE
 from studio.http.middleware import ServerState
 from studio.settings.logs import start_logs
-from studio.store.accounts import revoke_token
 from studio.store.database import Now
 from studio.store.tables import tokens
+from studio.store.tokens import revoke_token
 from tests.waiting import PATIENCE_S, OwnClock, wait_until
 
 PROTECTED = [

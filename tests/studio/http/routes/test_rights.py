@@ -11,9 +11,9 @@ import pytest
 from sqlalchemy import delete
 
 from studio.http import rights
-from studio.store.accounts import revoke_token
 from studio.store.database import open_database
 from studio.store.tables import METADATA, accounts
+from studio.store.tokens import revoke_token
 from tests.studio.http.routes.conftest import SINGING, Running
 from tests.waiting import PATIENCE_S, wait_until
 
