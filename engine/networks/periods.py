@@ -52,41 +52,64 @@ def passed(speed: Tensor) -> Tensor:
     return below * torch.special.sinc(bins / (2 * READ_TIMES)) ** -4
 
 
-def moved(
-    flat: Tensor,
-    source_hertz: np.ndarray,
-    hertz: np.ndarray,
-    voiced: Tensor,
-    start_cycles: float = 0.0,
-    stays: np.ndarray | None = None,
-) -> Tensor:
-    """Bring a flat excitation to another pitch, float32 ((frames - 1) * HOP,).
+@dataclass(frozen=True)
+class Course:
+    """The way from one pitch to another, in steps: all of it that is known before the sound is.
 
-    flat: coefficients of its spline (READ_TIMES * (frames - 1) * HOP,); source_hertz, hertz (frames,): its pitch and
-    the wanted one; voiced (frames,): where it has one, 0..1. Its periods lie where those of pulses that begin with
-    `start_cycles` do; or, if the pitch of some frames `stays`, in step with the recording in these.
+    source: int64 (steps + 1,), phases of the pitch that was; wanted: of the other one, or if it is `in_step`, what is
+    gained on the pulses of the recording; gain: float32 (steps,); periods: so many at most; last_begins: the step and
+    its share where the last whole period of the source begins.
+    """
+
+    source: Tensor
+    wanted: Tensor
+    gain: Tensor
+    periods: int
+    in_step: bool
+    last_begins: tuple[int, float]
+
+
+def course(
+    source_hertz: np.ndarray, hertz: np.ndarray, start_cycles: float = 0.0, stays: np.ndarray | None = None
+) -> Course:
+    """Return the course from one pitch (frames,) to another, on the processor.
+
+    Periods will lie where those of pulses that begin with `start_cycles` do; or, if the pitch of some frames `stays`,
+    in step with the recording in these.
     """
     had, wanted = cycles_between(source_hertz, HOP // _STEP), cycles_between(hertz, HOP // _STEP)
-    gain = torch.from_numpy(np.sqrt(np.diff(wanted) / (READ_TIMES * _STEP)).astype(np.float32)).to(flat.device)
-    source = _fixed(had, flat.device)
-    # of the glottis, at whole numbers
-    pulses = _Phases(torch.cummax(source - _place_of_energy(flat, source, voiced), 0).values)
-    if stays is None or not stays[:-1].any():
-        cycles = _fixed(wanted + start_cycles, flat.device)
+    gain = torch.from_numpy(np.sqrt(np.diff(wanted) / (READ_TIMES * _STEP)).astype(np.float32))
+    in_step = stays is not None and bool(stays[:-1].any())
+    if stays is None or not in_step:
+        cycles = wanted + start_cycles
         periods = int(np.floor(wanted[-1] + start_cycles) - np.floor(start_cycles)) + 2
     else:
-        gained = wanted - had
-        gained += _to_whole_numbers(gained, np.repeat(stays[:-1], HOP // _STEP))
-        cycles = torch.cummax(pulses.cycles + _fixed(gained, flat.device), 0).values
+        cycles = wanted - had
+        cycles += _to_whole_numbers(cycles, np.repeat(stays[:-1], HOP // _STEP))
         periods = int(had[-1] + wanted[-1]) + len(had) + 2  # not fewer: how many there are is not known here
+    last = len(had) - 1 - 1.0 / (had[-1] - had[-2])
+    step = int(np.clip(last, 0, len(had) - 2))
+    share = float(np.clip(last - step, 0.0, 1.0))
+    return Course(_fixed(had), _fixed(cycles), gain, periods, in_step, (step, share))
+
+
+def moved(flat: Tensor, voiced: Tensor, way: Course) -> Tensor:
+    """Bring a flat excitation to another pitch, float32 ((frames - 1) * HOP,).
+
+    flat: coefficients of its spline (READ_TIMES * (frames - 1) * HOP,); voiced (frames,): where it has a pitch, 0..1;
+    way: on the same device.
+    """
+    # of the glottis, at whole numbers
+    pulses = _Phases(torch.cummax(way.source - _place_of_energy(flat, way.source, voiced), 0).values)
+    cycles = torch.cummax(pulses.cycles + way.wanted, 0).values if way.in_step else way.wanted
     first = cycles[0] >> _BITS
-    marks = (first + torch.arange(periods, device=flat.device)) << _BITS
-    begins = _begins(pulses, source, _nearest(pulses, had, *_Phases(cycles).place(marks)))
-    return _added(flat, begins, cycles - (first << _BITS), gain)
+    marks = (first + torch.arange(way.periods, device=flat.device)) << _BITS
+    begins = _begins(pulses, way.source, _nearest(pulses, way, *_Phases(cycles).place(marks)))
+    return _added(flat, begins, cycles - (first << _BITS), way.gain)
 
 
-def _fixed(cycles: np.ndarray, device: torch.device) -> Tensor:
-    return torch.from_numpy(np.rint(cycles * _CYCLE).astype(np.int64)).to(device)
+def _fixed(cycles: np.ndarray) -> Tensor:
+    return torch.from_numpy(np.rint(cycles * _CYCLE).astype(np.int64))
 
 
 def _to_whole_numbers(gained: np.ndarray, stays: np.ndarray) -> np.ndarray:
@@ -96,16 +119,11 @@ def _to_whole_numbers(gained: np.ndarray, stays: np.ndarray) -> np.ndarray:
     return np.interp(np.arange(len(gained)), np.flatnonzero(stays), missing[:-1][stays])
 
 
-def _nearest(pulses: _Phases, had: np.ndarray, before: Tensor, share: Tensor) -> Tensor:
-    """Return the period of the recording that is nearest to each place, as a phase; near the end, the last whole one.
-
-    had: the cycles of its pitch (steps + 1,).
-    """
+def _nearest(pulses: _Phases, way: Course, before: Tensor, share: Tensor) -> Tensor:
+    """Return the period of the recording that is nearest to each place, as a phase; at the end, the last whole one."""
     nearest = (pulses.at(before, share) + _CYCLE // 2) >> _BITS
-    last_begins = len(had) - 1 - 1.0 / (had[-1] - had[-2])
-    step = int(np.clip(last_begins, 0, len(had) - 2))
     first = -(-pulses.cycles[0] >> _BITS)
-    last = pulses.at(step, float(np.clip(last_begins - step, 0.0, 1.0))) >> _BITS
+    last = pulses.at(*way.last_begins) >> _BITS
     return nearest.clamp(first, torch.maximum(first, last)) << _BITS
 
 
