@@ -160,7 +160,7 @@ def alone_on(device: torch.device) -> AbstractContextManager[object]:
 
 
 @lru_cache(maxsize=16)
-def _turn(device: torch.device) -> threading.RLock:  # type: ignore[valid-type]
+def _turn(device: torch.device) -> threading.RLock:
     del device
     return threading.RLock()
 

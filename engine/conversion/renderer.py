@@ -1,7 +1,7 @@
 """Render the windows of a recording in another voice, joined by cross-fades."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import Protocol, TypeVar
@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 
 from engine.analysis.envelope import LOW_BANDS, SILENT, band_centres, loudness_of, measure_envelope
-from engine.analysis.loudness import limit_peaks, match_loudness, measure_loudness, without_top
-from engine.analysis.loudness_there import match_there, measure_there, without_top_there
+from engine.analysis.loudness import limit_peaks
 from engine.analysis.notes import CHROMATIC
 from engine.analysis.pitch import Pitch
 from engine.analysis.windows import Window
@@ -22,10 +21,12 @@ from engine.carrying import brought, on_device
 from engine.conversion.articulation import foreground, known_bands, less_colour
 from engine.conversion.doubles import Apart, DetectedDoubles, no_doubles
 from engine.conversion.harmony import NONE, UNISON, harmony_curve
+from engine.conversion.levels import Levels, compared_levels, matched
 from engine.conversion.pitch_shaping import fold_pitch, smooth_pitch, snap_pitch
 from engine.conversion.rendering_step import RenderingStep, beyond, share_of_own
 from engine.conversion.settings import ConversionSettings
 from engine.conversion.take_variation import LOUDNESS, PITCH, detune, drift, timbre_offset
+from engine.conversion.window_plans import Analysed, Given, Said, Sound, TakePlan
 from engine.devices import alone_on
 from engine.features.analysed_windows import AnalysedWindows, windows_together
 from engine.features.retrieval import retrieve
@@ -35,9 +36,9 @@ from engine.networks.base import BaseModel
 from engine.networks.batches import inside
 from engine.networks.envelope_decoder import between_decoders, decode_together, prosody_input
 from engine.networks.excitation import cycles_per_frame
-from engine.networks.recorded_excitation import Move, RecordedExcitation, move
+from engine.networks.recorded_excitation import RecordedExcitation, move
 from engine.networks.spectral_frames import cut_frames
-from engine.networks.synthesizer import Residual, Source, source_of, synthesize_together
+from engine.networks.synthesizer import Residual, source_of, synthesize_together
 from engine.units import DECIBELS_PER_NEPER, HOP
 from engine.voices.voice import Voice
 from engine.workers import Turn, Work, Workers
@@ -51,46 +52,6 @@ _JOIN = rise(HOP, 0.0)  # from one window to the next
 _SILENCE_BELOW_DB = 55.0  # the level of the recording; what is quieter is silence
 _SILENCE_DB = (-105.0, -70.0)  # within these limits
 STEADY_FRAMES = 20  # on each side, over which the offset of retrieval is averaged in singing
-
-
-@dataclass(frozen=True)
-class Given:
-    """What of a window is carried to the networks: absolute envelope (frames, BANDS), features of the listener, samples
-    (n,), voicing and semitones (frames,)."""
-
-    envelope: Tensor
-    features: Tensor
-    mid: Tensor
-    voicing: Tensor
-    semitones: Tensor
-
-
-@dataclass(frozen=True)
-class Said:
-    """What is said in a window, on the device of the networks; envelopes are relative to the recording's level."""
-
-    envelope: Tensor  # (frames, BANDS)
-    voicing: Tensor  # (frames,)
-    content: Tensor  # (frames, CONTENT), after retrieval
-    loudness: Tensor  # (frames,) nepers, relative
-    detail: Tensor | None = None  # (frames, BANDS): what the decoder cannot reproduce of the recording, if wanted
-
-
-@dataclass(frozen=True)
-class Analysed:
-    """Analysis of one window on the frame grid.
-
-    given: its samples that are the recording's. loudness_db: of those alone, (2, frames), as far up as it is compared
-    with the voice, and of all of it. room: (frames,), how far each is the room after a voice, 0..1.
-    """
-
-    given: slice
-    loudness_db: np.ndarray
-    room: np.ndarray
-    pitch: Pitch
-    said: Said
-    residual: Residual | None = None  # of one frame more
-    excitation: RecordedExcitation | None = None  # likewise
 
 
 class Melody(Protocol):
@@ -156,25 +117,6 @@ class SungWindow:
     pitches: list[Pitch]
     phases: list[float]
     apart: frozenset[int]
-
-
-@dataclass(frozen=True)
-class TakePlan:
-    """What is known of a take of a window before it is rendered; tensors float32, carried to where it is rendered.
-
-    loudness_db (2, n): of the recording's own samples; room (n,) of them, and by how much the take is louder at times.
-    source, of one frame more, and the move of the recording's excitation; semitones: (frames,); offset: of the timbre;
-    start: the phase of the pulses in cycles.
-    """
-
-    loudness_db: Tensor
-    room: Tensor
-    wander_db: Tensor | None = None
-    source: Source | None = None
-    move: Move | None = None
-    semitones: Tensor | None = None
-    offset: Tensor | None = None
-    start: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -335,10 +277,13 @@ class Renderer:
             plans = on_device(plans, self._sound_device)
             samples = self._samples(index, sung, plans)
             voices = [
-                placement.place_there(self._matched(voice[one.analysed.given], plan))
+                placement.place_there(self._matched(voice[one.analysed.given], plan.levels))
                 for voice, plan, (one, _, placement) in zip(samples, plans, begun, strict=True)
             ]
             return [voice.numpy() for voice in brought(voices)]
+
+    def _matched(self, voice: Tensor, levels: Levels) -> Tensor:
+        return matched(voice, levels, self._compared_hertz, self._silence_db)
 
     def _renderer_beside(self, channel: int) -> "Renderer":
         """Return the renderer of a channel that is converted by itself."""
@@ -364,7 +309,8 @@ class Renderer:
             Given(*map(torch.from_numpy, (envelope, one.features, one.mid, pitch.voicing, pitch.semitones)))
             for envelope, one, pitch in zip(measured, found, pitches, strict=True)
         ]
-        levels = [self._loudness(one.mid[of.given]) for of, one in zip(windows, found, strict=True)]
+        own = [one.mid[window.given] for window, one in zip(windows, found, strict=True)]
+        levels = [compared_levels(samples, self._compared_hertz) for samples in own]
         rooms = [self._room(envelope) for envelope in measured]
         with alone_on(self.base.device), torch.inference_mode():
             given = on_device(given, self.base.device)
@@ -374,7 +320,7 @@ class Renderer:
                 for one, pitch, of in zip(given, pitches, said, strict=True)
             ]
         columns = zip([one.given for one in windows], levels, rooms, pitches, said, kept, strict=True)
-        return [Analysed(*of_window, *own) for *of_window, own in columns]
+        return [Analysed(*of_window, *recorded) for *of_window, recorded in columns]
 
     def _said(self, given: Sequence[Given]) -> list[Said]:
         """Return what is said in windows, with the content after retrieval."""
@@ -426,9 +372,6 @@ class Renderer:
         """Keep the content steady within each sustained note, and each vowel the same on all of them."""
         return settle_vowels(smooth_sustained(content, envelope, voicing), envelope, voicing, self._sustained)
 
-    def _loudness(self, samples: np.ndarray) -> np.ndarray:
-        return np.stack([measure_loudness(without_top(samples, self._compared_hertz)), measure_loudness(samples)])
-
     def _details(
         self, given: Sequence[Given], envelopes: list[Tensor], loudness: list[Tensor], contents: list[Tensor]
     ) -> list[Tensor | None]:
@@ -452,63 +395,69 @@ class Renderer:
         return torch.as_tensor(values).to(self.base.device)
 
     def _planned(self, index: int, sung: Sung, start: float) -> TakePlan:
-        """Return the plan of a take whose pulses begin at a phase in cycles, on the processor."""
+        """Return the plan of a take, on the processor."""
         number, window, analysed, pitch = self.numbers[index], sung.window, sung.analysed, sung.pitches[index]
-        longer, recorded = pitch.one_frame_longer(), analysed.excitation
-        in_step = self.melody.is_as_sung(number)
-        way = None if recorded is None else move(recorded.hertz, longer.hertz, start, in_step)
-        source = source_of(longer, window.first_frame * HOP, start, self.seeds[number])
-        offset = None
+        longer, recorded, way, offset = pitch.one_frame_longer(), analysed.excitation, None, None
+        if recorded is not None:
+            way = move(recorded.hertz, longer.hertz, start, self.melody.is_as_sung(number))
         if self.settings.varies(number):
             offset = torch.from_numpy(timbre_offset(self.seeds[number], len(self.voice.spread)))
-        plan = self._levels(number, sung)
-        return replace(plan, source=source, move=way, semitones=_tensor(pitch.semitones), offset=offset)
+        source = source_of(longer, window.first_frame * HOP, start, self.seeds[number])
+        sound = Sound(source, way, torch.from_numpy(pitch.semitones), offset)
+        return TakePlan(self._levels(number, sung), start, sound)
 
-    def _levels(self, number: int, sung: Sung) -> TakePlan:
-        """Return of the plan what the loudness of a take follows."""
-        analysed, first = sung.analysed, sung.analysed.given.start // HOP
-        frames, wander_db = analysed.loudness_db.shape[1], None
+    def _levels(self, number: int, sung: Sung) -> Levels:
+        analysed, first, wander_db = sung.analysed, sung.analysed.given.start // HOP, None
+        frames = analysed.loudness_db.shape[1]
         if self.settings.varies(number):
-            seed = self.seeds[number]
-            wander_db = _tensor(_DRIFT_DB * drift(sung.window.first_frame + first, frames, seed, LOUDNESS))
-        return TakePlan(_tensor(analysed.loudness_db), _tensor(analysed.room[first : first + frames]), wander_db)
+            wander = drift(sung.window.first_frame + first, frames, self.seeds[number], LOUDNESS)
+            wander_db = torch.from_numpy(_DRIFT_DB * wander)
+        room = torch.from_numpy(analysed.room[first : first + frames])
+        return Levels(torch.from_numpy(analysed.loudness_db), room, wander_db)
 
     def _samples(self, index: int, sung: Sequence[Sung], plans: Sequence[TakePlan]) -> list[Tensor]:
         """Return the samples of windows, where the networks are."""
-        envelopes, moved = self._workers.beside(
-            lambda: self._decode(self.numbers[index], [one.analysed.said for one in sung], plans),
-            lambda: [
-                one.analysed.excitation and plan.move and one.analysed.excitation.moved(plan.move)
-                for one, plan in zip(sung, plans, strict=True)
-            ],
+        analysed, sounds = [one.analysed for one in sung], [plan.sound for plan in plans if plan.sound]
+
+        def moved() -> list[RecordedExcitation | None]:
+            return [
+                of.excitation.moved(sound.move) if of.excitation and sound.move else None
+                for of, sound in zip(analysed, sounds, strict=True)
+            ]
+
+        envelopes, excitations = self._workers.beside(
+            lambda: self._decode([one.said for one in analysed], sounds), moved
         )
         # one frame more, so that the samples after the last frame centre are covered
         longer = [torch.cat([envelope, envelope[-1:]]) for envelope in envelopes]
-        sources, residuals = [plan.source for plan in plans], [one.analysed.residual for one in sung]
-        return synthesize_together(self.base.synthesizer, longer, sources, residuals, moved)
+        sources, residuals = [sound.source for sound in sounds], [one.residual for one in analysed]
+        return synthesize_together(self.base.synthesizer, longer, sources, residuals, excitations)
 
-    def _decode(self, number: int, said: Sequence[Said], plans: Sequence[TakePlan]) -> list[Tensor]:
+    def _decode(self, said: Sequence[Said], sounds: Sequence[Sound]) -> list[Tensor]:
         """Decode the absolute log envelopes of windows, (frames, BANDS) each."""
-        settings, voice, step = self.settings, self.voice, self._step
+        step, formants = self._step, self.settings.formant_shift_semitones
         with torch.inference_mode():
-            timbre, offset = voice.timbre, plans[0].offset
-            if offset is not None:
-                timbre = timbre + _TIMBRE_VARIATION * offset @ voice.spread
-            timbre = timbre + self._beyond * (voice.timbre - self._source_timbre)
-            voicings = [plan.source.voicing[:-1] for plan in plans]
+            voicings = [sound.source.voicing[:-1] for sound in sounds]
             prosody = [
-                prosody_input(plan.semitones, voicing, one.loudness)
-                for plan, voicing, one in zip(plans, voicings, said, strict=True)
+                prosody_input(sound.semitones, voicing, one.loudness)
+                for one, sound, voicing in zip(said, sounds, voicings, strict=True)
             ]
-            contents = [one.content for one in said]
-            envelopes = []
-            for decoded, voicing, one in zip(
-                decode_together(step.decoder, contents, prosody, timbre), voicings, said, strict=True
-            ):
-                spoken = step.spoken(decoded, settings.formant_shift_semitones, partial(self._as_recorded, one))
-                kept = step.with_consonants(spoken, one.envelope, voicing, one.loudness, settings)
-                envelopes.append(kept + self.survey.level.nepers)
-        return envelopes
+            decoded = decode_together(step.decoder, [one.content for one in said], prosody, self._timbre(sounds[0]))
+            spoken = [
+                step.spoken(envelope, formants, partial(self._as_recorded, one))
+                for one, envelope in zip(said, decoded, strict=True)
+            ]
+            return [
+                step.with_consonants(envelope, one.envelope, voicing, one.loudness, self.settings)
+                + self.survey.level.nepers
+                for one, envelope, voicing in zip(said, spoken, voicings, strict=True)
+            ]
+
+    def _timbre(self, sound: Sound) -> Tensor:
+        voice, timbre = self.voice, self.voice.timbre
+        if sound.offset is not None:
+            timbre = timbre + _TIMBRE_VARIATION * sound.offset @ voice.spread
+        return timbre + self._beyond * (voice.timbre - self._source_timbre)
 
     def _as_recorded(self, said: Said, decoded: Tensor) -> Tensor:
         """Give what was decoded, (frames, BANDS), what is kept of the recording's articulation: of one of the voice
@@ -516,24 +465,6 @@ class Renderer:
         if said.detail is not None:
             decoded = decoded + (1.0 - self._own) * (1.0 - self.settings.likeness) * said.detail
         return decoded + self._own * self._step.known * (said.envelope - decoded) if self._own else decoded
-
-    def _matched(self, samples: Tensor, plan: TakePlan) -> Tensor:
-        """Return the voice (n,) as loud as the recording."""
-        is_there = samples.device.type != "cpu"
-        wanted_db, room, heard = plan.loudness_db[0], plan.room, self._compared_hertz
-        if is_there:
-            own_db = torch.stack([measure_there(without_top_there(samples, heard)), measure_there(samples)])
-        else:
-            own_db = torch.from_numpy(self._loudness(samples.numpy()))
-        compared_db, whole_db = plan.loudness_db - own_db
-        # of a room, the top is no more than the recording's
-        change_db = compared_db - room * (compared_db - whole_db).clamp_min(0.0)
-        if plan.wander_db is not None:
-            wanted_db, change_db = wanted_db + plan.wander_db, change_db + plan.wander_db
-        levels = wanted_db - change_db, wanted_db
-        if is_there:
-            return match_there(samples, *levels, self._silence_db)
-        return torch.from_numpy(match_loudness(samples.numpy(), *(one.numpy() for one in levels), self._silence_db))
 
     def _join(self, number: int, window: Window, samples: np.ndarray) -> np.ndarray:
         """Return the core, its first hop cross-faded with the end of the window before."""
@@ -568,7 +499,3 @@ def _by_renderer(parts: Sequence[Sequence[_Part]]) -> list[list[_Part]]:
 def _by_part(groups: Sequence[Sequence[_Part]], results: Sequence[Sequence[Result]]) -> dict[_Part, Result]:
     """Return the results of each group by their parts."""
     return dict(zip(chain.from_iterable(groups), chain.from_iterable(results), strict=True))
-
-
-def _tensor(curve: np.ndarray) -> Tensor:
-    return torch.from_numpy(np.ascontiguousarray(curve))

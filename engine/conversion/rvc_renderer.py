@@ -4,7 +4,6 @@ window --> ContentVec --> retrieval, less of it where unvoiced --> generator -->
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 import soxr
@@ -16,8 +15,10 @@ from engine.analysis.envelope import SILENT, loudness_of, measure_envelope
 from engine.analysis.pitch import VOICED, Pitch
 from engine.analysis.windows import Window
 from engine.conversion.doubles import Apart
-from engine.conversion.renderer import Analysed, Melody, Renderer, Said, Sung, TakePlan
+from engine.conversion.levels import compared_levels
+from engine.conversion.renderer import Melody, Renderer, Sung
 from engine.conversion.settings import ConversionSettings
+from engine.conversion.window_plans import Analysed, Said, TakePlan
 from engine.errors import VoiceError
 from engine.features.analysed_windows import AnalysedWindows
 from engine.features.survey import Survey
@@ -59,7 +60,8 @@ class RvcRenderer(Renderer):
             own = content_of(self._contentvec, mid, len(pitch), self.voice.networks.version)
             voicing = self._placed(pitch.voicing)
             said = Said(self._placed(measured), voicing, self._retrieved(own, voicing), loudness)
-        return Analysed(window.given, self._loudness(mid[window.given]), self._room(measured), pitch, said)
+        level_db = compared_levels(mid[window.given], self._compared_hertz)
+        return Analysed(window.given, level_db, self._room(measured), pitch, said)
 
     def _retrieved(self, content: Tensor, voicing: Tensor) -> Tensor:
         """Move content towards the voice's index; consonant protection keeps the recording's where it is unvoiced."""
@@ -73,7 +75,7 @@ class RvcRenderer(Renderer):
         return np.append(0.0, np.cumsum(_voiced_hertz(pitch).astype(np.float64) / FRAME_RATE))
 
     def _planned(self, index: int, sung: Sung, start: float) -> TakePlan:
-        return replace(self._levels(self.numbers[index], sung), start=start)
+        return TakePlan(self._levels(self.numbers[index], sung), start)
 
     def _samples(self, index: int, sung: Sequence[Sung], plans: Sequence[TakePlan]) -> list[Tensor]:
         return [torch.from_numpy(self._rendered(index, *one)) for one in zip(sung, plans, strict=True)]

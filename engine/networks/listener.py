@@ -55,7 +55,7 @@ class _Attention(nn.Module):
     def forward(self, sequence: Tensor, heard: Tensor | None = None) -> Tensor:
         batch, frames, _ = sequence.shape
         parts = self.enter(sequence).view(batch, frames, 3, HEADS, WIDTH // HEADS).permute(2, 0, 3, 1, 4)
-        mixed = functional.scaled_dot_product_attention(*parts, attn_mask=heard)
+        mixed = functional.scaled_dot_product_attention(parts[0], parts[1], parts[2], heard)
         return self.leave(mixed.transpose(1, 2).reshape(batch, frames, WIDTH))
 
 
