@@ -21,7 +21,7 @@ from engine.units import FRAME_RATE, SAMPLE_RATE
 from engine.workers import Workers
 
 KEPT_FRAMES = 6 * 60 * FRAME_RATE  # six minutes of a recording: 53 MB
-_MOST_BYTES = 600 << 20  # of a card's memory that windows take while they are computed together
+MOST_BYTES = 600 << 20  # of a card's memory that windows take while they are computed together
 _LONGEST_BYTES = 150 << 20  # that the longest window takes there of it
 
 
@@ -42,7 +42,7 @@ Listen = Callable[[np.ndarray, int], np.ndarray]
 def windows_together(device: torch.device) -> int:
     """Return how many windows are computed in one batch: on the processor each by itself, on a card as many as a fixed
     share of its memory holds, so that the same are together whatever else it does."""
-    return 1 if device.type == "cpu" else _MOST_BYTES // _LONGEST_BYTES
+    return 1 if device.type == "cpu" else max(1, MOST_BYTES // _LONGEST_BYTES)
 
 
 class AnalysedWindows:

@@ -8,7 +8,6 @@ from engine.analysis.envelope import BANDS
 from engine.analysis.pitch import Pitch
 from engine.networks.base import load_base
 from engine.networks.batches import inside, together
-from engine.networks.content_encoder import CONTENT
 from engine.networks.envelope_decoder import PROSODY, decode_together
 from engine.networks.listener import FEATURES, listen_together, resampled_in_silence
 from engine.networks.recorded_excitation import move

@@ -3,10 +3,11 @@ import pytest
 import torch
 
 from engine.audio.files import Audio
+from engine.carrying import on_device
 from engine.features.clips import Clip, analyse_clip
 from engine.features.retrieval import FrameSearch, gather_retrieval_frames
 from engine.training.pieces import PackedClips
-from engine.training.step_draws import Choices, around, on_device
+from engine.training.step_draws import Choices, around
 from engine.units import SAMPLE_RATE
 from tests.engine.pretended_gpu import crossings, pretended_gpu
 
