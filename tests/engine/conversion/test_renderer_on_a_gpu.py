@@ -60,8 +60,8 @@ def test_renderer_leaves_a_gpu_once_for_each_take(sing, voice, there, left, monk
 
 
 def rendered(base: BaseModel, recording: np.ndarray, voice, settings: ConversionSettings, together: int) -> np.ndarray:
-    """The takes of a recording in windows of three to four seconds, so many at once."""
-    windows = list(cut_windows([recording], longest_s=4.0, shortest_s=3.0))
+    """The takes of a recording in windows of about two seconds, so many at once."""
+    windows = list(cut_windows([recording], longest_s=2.0, shortest_s=1.5))
     assert len(windows) == 3
     assert len({window.frames for window in windows}) == 3
     survey = survey_recording([recording], load_base())
@@ -71,19 +71,18 @@ def rendered(base: BaseModel, recording: np.ndarray, voice, settings: Conversion
     return np.concatenate([np.concatenate(takes, 0) for group in works for takes in group], 1)
 
 
-BATCHED = {"transpose": 2, "takes": 2, "likeness": 0.6, "retrieval": 0.5, "formant_shift_semitones": 1.0}
+BATCHED = {"transpose": 2, "likeness": 0.6, "retrieval": 0.5, "formant_shift_semitones": 1.0}
 
 
-@pytest.mark.parametrize("together", [2, 3])
-def test_windows_in_a_batch_are_what_each_is_alone(sing, voice, together):
-    recording, settings = np.stack([sing(10.5, 220.0), 0.5 * sing(10.5, 220.0)]), ConversionSettings(**BATCHED)
+def test_windows_in_a_batch_are_what_each_is_alone(sing, voice):
+    recording, settings = np.stack([sing(6.5, 220.0), 0.5 * sing(6.5, 220.0)]), ConversionSettings(**BATCHED)
     alone = rendered(load_base(), recording, voice, settings, 1)
-    assert alone.shape == (4, recording.shape[1])
-    assert difference_db(rendered(load_base(), recording, voice, settings, together), alone) < NEAR_DB
+    assert alone.shape == recording.shape
+    assert difference_db(rendered(load_base(), recording, voice, settings, 2), alone) < NEAR_DB
 
 
 def test_windows_in_a_batch_on_a_gpu_are_the_processors_and_leave_it_once_for_all(sing, voice, there, left):
-    recording, settings = sing(10.5, 220.0)[None], ConversionSettings(**BATCHED)
+    recording, settings = sing(6.5, 220.0)[None], ConversionSettings(**BATCHED)
     found = rendered(there, recording, voice.on(THERE), settings, 3)
     assert set(left) == {"cpu"}
     # the voice's timbre once, the pitch of each of three windows, all else that is analysed, and the takes
