@@ -6,6 +6,7 @@ matrix product), and is used only if its result agrees with the CPU's.
 """
 
 import platform
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -150,6 +151,18 @@ def memory_of(device: torch.device) -> Iterator[None]:
             device=device,
         )
         raise SettingsError(sentence) from cause
+
+
+def alone_on(device: torch.device) -> AbstractContextManager[object]:
+    """Return a context that only one thread of the process is in at a time, so that what windows take of a card's
+    memory does not add up; on the processor every thread is."""
+    return nullcontext() if device.type == "cpu" else _turn(device)
+
+
+@lru_cache(maxsize=16)
+def _turn(device: torch.device) -> threading.RLock:
+    del device
+    return threading.RLock()
 
 
 def multiplies_halves(device: torch.device) -> bool:

@@ -78,11 +78,14 @@ class Workers:
         """How many may work at once, now."""
         return max(1, min(self._most, self._threads() if callable(self._threads) else self._threads))
 
-    def in_order(self, works: Iterable[Work[Result]]) -> Iterator[Result]:
-        """Yield the results of works in their order; no more of them are under way than one beyond the threads."""
+    def in_order(self, works: Iterable[Work[Result]], windows: int = 1) -> Iterator[Result]:
+        """Yield the results of works in their order; no more of them are under way than one beyond the threads.
+
+        windows: so many are in each work, which count as one thread each.
+        """
         source, held = iter(works), deque[_Held[Result]]()
         while True:
-            held.extend(map(_Held, islice(source, max(0, self.threads + 1 - len(held)))))
+            held.extend(map(_Held, islice(source, max(0, self.threads // windows + 1 - len(held)))))
             if not held:
                 return
             _run_in_order(held)
@@ -153,6 +156,13 @@ class Workers:
                     self._busy -= 1
 
         return self._pool.submit(copy_context().run, run)
+
+
+def in_groups(items: Iterable[Result], size: int) -> Iterator[list[Result]]:
+    """Yield the items in lists of so many; the last may be shorter."""
+    source = iter(items)
+    while group := list(islice(source, size)):
+        yield group
 
 
 class _Held(Generic[Result]):

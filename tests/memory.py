@@ -20,11 +20,11 @@ def remembered_encodings() -> Iterator[None]:
     encode = Listener.encode
     known: OrderedDict[tuple, tuple[Listener, Tensor]] = OrderedDict()  # each with its listener, whose id stays taken
 
-    def remembered(listener: Listener, spectrum: Tensor) -> Tensor:
+    def remembered(listener: Listener, spectrum: Tensor, within: Tensor | None = None) -> Tensor:
         # an export traces all that is done with a tensor, and what is looked at here is none of the network's
-        apart = spectrum.requires_grad or spectrum.device.type != "cpu" or torch.jit.is_tracing()
+        apart = spectrum.requires_grad or spectrum.device.type != "cpu" or torch.jit.is_tracing() or within is not None
         if apart or spectrum.shape[2] > _LONGEST:
-            return encode(listener, spectrum)
+            return encode(listener, spectrum, within)
         digest = hashlib.sha256(spectrum.contiguous().view(torch.uint8).numpy()).digest()  # numpy has no bfloat16
         precision = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else spectrum.dtype
         key = (id(listener), spectrum.shape, precision, digest)

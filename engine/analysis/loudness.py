@@ -16,8 +16,8 @@ MAX_BOOST_DB = 12.0
 MAX_CUT_DB = 40.0
 CEILING = 0.99  # of full scale
 _RUMBLE_HERTZ = 25.0
-_HOPS_PER_WINDOW = 4
-_FADE_DB = 10.0  # from SILENCE_DB down to zero gain
+HOPS_PER_WINDOW = 4
+FADE_DB = 10.0  # from SILENCE_DB down to zero gain
 _SMOOTHING_FRAMES = 5
 
 
@@ -54,7 +54,7 @@ def match_loudness(
             f"{samples.shape[-1]} samples need curves of {frames} frames, not {current_db.shape} and {wanted_db.shape}"
         )
     change_db = _smooth(np.clip(wanted_db - current_db, -max_cut_db, max_boost_db))
-    open_share = _smooth(np.clip((wanted_db - floor_db) / _FADE_DB + 1.0, 0.0, 1.0))
+    open_share = _smooth(np.clip((wanted_db - floor_db) / FADE_DB + 1.0, 0.0, 1.0))
     gain = amplitude(change_db) * open_share
     return (samples * _per_sample(gain, samples.shape[-1])).astype(np.float32)
 
@@ -71,8 +71,13 @@ def without_top(samples: np.ndarray, hertz: float) -> np.ndarray:
 
     It adds a slight delay (0.1 ms at 8 kHz), so it is not meant for listening.
     """
-    sections = scipy.signal.butter(6, hertz, "lowpass", fs=SAMPLE_RATE, output="sos")
-    return scipy.signal.sosfilt(sections, samples).astype(np.float32)
+    return scipy.signal.sosfilt(top_filter(hertz), samples).astype(np.float32)
+
+
+def top_filter(hertz: float) -> np.ndarray:
+    """Return the sections of the filter of `without_top`, float64 (3, 6)."""
+    sections: np.ndarray = scipy.signal.butter(6, hertz, "lowpass", fs=SAMPLE_RATE, output="sos")
+    return sections
 
 
 def limit_peaks(samples: np.ndarray, ceiling: float = CEILING) -> np.ndarray:
@@ -92,24 +97,24 @@ def limit_peaks(samples: np.ndarray, ceiling: float = CEILING) -> np.ndarray:
 
 def _windowed_sum(values: np.ndarray, frames: int) -> np.ndarray:
     """Sum `values` (samples,) under the Hann window centred on each frame: float64 (frames,)."""
-    before = _HOPS_PER_WINDOW // 2
-    hops = frames + _HOPS_PER_WINDOW - 1
+    before = HOPS_PER_WINDOW // 2
+    hops = frames + HOPS_PER_WINDOW - 1
     padded = np.zeros(hops * HOP, np.float32)
     end = min(len(values), (hops - before) * HOP)
     padded[before * HOP : before * HOP + end] = values[:end]
-    phase = (np.arange(_HOPS_PER_WINDOW * HOP) + 0.5) / (_HOPS_PER_WINDOW * HOP)
-    window = (np.sin(np.pi * phase) ** 2 / len(phase)).reshape(_HOPS_PER_WINDOW, HOP)
+    phase = (np.arange(HOPS_PER_WINDOW * HOP) + 0.5) / (HOPS_PER_WINDOW * HOP)
+    window = (np.sin(np.pi * phase) ** 2 / len(phase)).reshape(HOPS_PER_WINDOW, HOP)
     # a matrix product would start threads on all cores, which costs more than it saves
     parts = np.einsum("hi,wi->hw", padded.reshape(hops, HOP), window.astype(np.float32))
     total = np.zeros(frames)
-    for i in range(_HOPS_PER_WINDOW):
+    for i in range(HOPS_PER_WINDOW):
         total += parts[i : i + frames, i]
     return total
 
 
 def _covered(sample_count: int, frames: int) -> np.ndarray:
     """Return how much of the window of each frame lies inside the recording: all of it, but for both ends."""
-    edge = _HOPS_PER_WINDOW
+    edge = HOPS_PER_WINDOW
     if frames <= 2 * edge + 1:
         return _windowed_sum(np.ones(sample_count, np.float32), frames)
     ends = _windowed_sum(np.ones(sample_count % HOP + 2 * edge * HOP, np.float32), 2 * edge + 1)

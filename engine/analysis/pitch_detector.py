@@ -20,6 +20,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from engine.analysis.detector_grid import DETECTOR_HOP, DETECTOR_RATE
+from engine.carrying import brought, carried
+from engine.devices import alone_on
 from engine.errors import EngineError
 from engine.texts import tr
 from engine.workers import Turn, Work, Workers
@@ -71,8 +73,8 @@ def detect(samples: np.ndarray, device: torch.device | str = "cpu") -> Track:
         stop, before = min(start + _PIECE_FRAMES, frames), min(start, _AROUND_FRAMES)
         end = None if stop == frames else (stop + _AROUND_FRAMES) * DETECTOR_HOP
         piece = torch.from_numpy(np.asarray(samples[(start - before) * DETECTOR_HOP : end], np.float32))
-        with torch.inference_mode():
-            near, best, sure = (found.cpu().numpy() for found in network(piece.to(device)))
+        with alone_on(torch.device(device)), torch.inference_mode():
+            near, best, sure = (found.numpy() for found in brought(network(*carried([piece], torch.device(device)))))
         kept = slice(before, before + stop - start)
         hertz.append(_hertz(near[kept], best[kept], network.log_hertz))
         confidence.append(sure[kept].astype(np.float64))

@@ -89,7 +89,7 @@ def voice_power(voice: np.ndarray) -> np.ndarray:
     return band_power(spectrum_of(torch.from_numpy(np.asarray(voice, np.float32)))).double().numpy()
 
 
-def filtered(samples: Tensor, taps: np.ndarray, before: int = 0) -> Tensor:
+def filtered(samples: Tensor, taps: np.ndarray | Tensor, before: int = 0) -> Tensor:
     """Return samples (n,) through a filter (taps,) of which so many lie before the present, on their device.
 
     In blocks (overlap-save). On the processor they are transformed by scipy: torch would divide few long transforms
@@ -99,11 +99,12 @@ def filtered(samples: Tensor, taps: np.ndarray, before: int = 0) -> Tensor:
     step = size - len(taps) + 1
     blocks = -(-len(samples) // step)
     padded = nn.functional.pad(samples, (len(taps) - 1 - before, blocks * step - len(samples) + before))
-    pieces, taps = padded.unfold(0, size, step), np.asarray(taps, np.float32)
+    pieces = padded.unfold(0, size, step)
     if samples.device.type == "cpu":
-        found = torch.from_numpy(fft.irfft(fft.rfft(pieces.numpy()) * fft.rfft(taps, size), size))
+        response = fft.rfft(np.asarray(taps, np.float32), size)
+        found = torch.from_numpy(fft.irfft(fft.rfft(pieces.numpy()) * response, size))
     else:
-        there = torch.from_numpy(taps).to(samples.device)
+        there = torch.as_tensor(taps, dtype=torch.float32).to(samples.device)
         found = torch.fft.irfft(torch.fft.rfft(pieces) * torch.fft.rfft(there, size), size)
     return found[:, len(taps) - 1 :].flatten()[: len(samples)]
 

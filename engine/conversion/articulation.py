@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from engine.analysis.envelope import BANDS, band_centres
+from engine.carrying import carried
 from engine.networks.layers import moving_average
 from engine.networks.synthesizer import unvoiced_share
 from engine.units import hertz_to_mel
@@ -63,10 +64,10 @@ def known_bands(bands: int) -> Tensor:
     return ((bands - 1 - torch.arange(BANDS)) / _EDGE_BANDS).clamp(0, 1)
 
 
-def kept_texture(texture: float) -> Tensor:
+def kept_texture(texture: float, device: torch.device | None = None) -> Tensor:
     """How much of each band is the performer's own sound, 0..1, (BANDS,): from the highest one down, at 1 all."""
     lowest = (1.0 - texture) * (BANDS + _TEXTURE_EDGE_BANDS) - _TEXTURE_EDGE_BANDS
-    return ((torch.arange(BANDS) - lowest) / _TEXTURE_EDGE_BANDS).clamp(0, 1)
+    return ((torch.arange(BANDS, device=device) - lowest) / _TEXTURE_EDGE_BANDS).clamp(0, 1)
 
 
 @lru_cache(maxsize=1)
@@ -74,15 +75,27 @@ def _mel_centres() -> np.ndarray:
     return hertz_to_mel(band_centres())
 
 
-def warp_bands(envelope: Tensor, factor: Tensor) -> Tensor:
-    """Move resonances from f to f * factor: envelope (batch, frames, bands), factor (batch,) -> same shape."""
-    bands = envelope.shape[2]
-    # band positions are computed on the CPU, since not every device has 64-bit floats
+def warp_bands(envelope: Tensor, factor: Tensor | float) -> Tensor:
+    """Move resonances from f to f * factor: envelope (batch, frames, bands), factor (batch,) or one -> same shape."""
+    kind = envelope.shape[2], envelope.dtype, envelope.device
+    left, fraction = _warped_places(factor, *kind) if isinstance(factor, Tensor) else _places_warped_by(factor, *kind)
+    index = left[:, None].expand(envelope.shape)
+    return torch.gather(envelope, 2, index) * (1 - fraction) + torch.gather(envelope, 2, index + 1) * fraction
+
+
+@lru_cache(maxsize=4)
+def _places_warped_by(factor: float, bands: int, kind: torch.dtype, device: torch.device) -> tuple[Tensor, Tensor]:
+    return _warped_places(torch.tensor([factor]), bands, kind, device)
+
+
+def _warped_places(factor: Tensor, bands: int, kind: torch.dtype, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Return below which band each one lies in the envelope before it is warped (batch, bands), and how far above it
+    (batch, 1, bands)."""
+    # on the processor, since not every device has 64-bit floats
     centres = torch.from_numpy(band_centres()[:bands])
     mel = torch.from_numpy(_mel_centres())
     wanted = 2595.0 * torch.log10(1.0 + centres[None] / factor.cpu().double()[:, None] / 700.0)
     position = ((wanted - mel[0]) / (mel[1] - mel[0])).clamp(0, bands - 1 - 1e-6)
     left = position.floor().long()
-    fraction = (position - left).to(envelope.dtype).to(envelope.device)[:, None]
-    index = left.to(envelope.device)[:, None].expand(envelope.shape)
-    return torch.gather(envelope, 2, index) * (1 - fraction) + torch.gather(envelope, 2, index + 1) * fraction
+    left, fraction = carried([left, (position - left).to(kind)], device)
+    return left, fraction[:, None]

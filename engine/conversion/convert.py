@@ -53,7 +53,7 @@ from engine.units import HOP, SAMPLE_RATE
 from engine.version import __version__
 from engine.voices.imported import AnyVoice, networks_digest, voice_of
 from engine.voices.voice import Voice
-from engine.workers import Threads, Workers
+from engine.workers import Threads, Workers, in_groups
 
 _ANALYSING = tr("analysing")
 _SURVEY_WORK, _TAKE_WORK = 0.6, 0.4  # measured, in parts of a conversion with one take
@@ -424,7 +424,9 @@ def _rendered(
     lowered = Lowered(source, renderer.survey.headroom.lowered_db)
     windows = cut_windows(at_engine_rate(lowered))
     with memory_of(renderer.base.device):
-        yield from workers.in_order(renderer.rendered(one, partial(progress.rendered, one)) for one in windows)
+        works = (renderer.rendered(group, progress.rendered) for group in in_groups(windows, renderer.together))
+        for group in workers.in_order(works, renderer.together):
+            yield from group
 
 
 def _edit_data(renderer: Renderer, transpose: float) -> EditData:

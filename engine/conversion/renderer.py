@@ -3,40 +3,47 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from itertools import chain
+from typing import Protocol, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from engine.analysis.envelope import LOW_BANDS, SILENT, band_centres, loudness_of, measure_envelope
-from engine.analysis.loudness import limit_peaks, match_loudness, measure_loudness, without_top
+from engine.analysis.loudness import limit_peaks
 from engine.analysis.notes import CHROMATIC
 from engine.analysis.pitch import Pitch
 from engine.analysis.windows import Window
 from engine.audio.cross_fades import cross_fade, rise
 from engine.audio.placement import Placement, keep_silence
+from engine.carrying import brought, on_device
 from engine.conversion.articulation import foreground, known_bands, less_colour
 from engine.conversion.doubles import Apart, DetectedDoubles, no_doubles
 from engine.conversion.harmony import NONE, UNISON, harmony_curve
+from engine.conversion.levels import Levels, compared_levels, matched
 from engine.conversion.pitch_shaping import fold_pitch, smooth_pitch, snap_pitch
 from engine.conversion.rendering_step import RenderingStep, beyond, share_of_own
 from engine.conversion.settings import ConversionSettings
 from engine.conversion.take_variation import LOUDNESS, PITCH, detune, drift, timbre_offset
-from engine.features.analysed_windows import AnalysedWindows
+from engine.conversion.window_plans import Analysed, Given, Said, Sound, TakePlan
+from engine.devices import alone_on
+from engine.features.analysed_windows import AnalysedWindows, windows_together
 from engine.features.retrieval import retrieve
 from engine.features.survey import Survey
 from engine.features.sustained_notes import SustainedNotes, settle_vowels, smooth_sustained
 from engine.networks.base import BaseModel
-from engine.networks.envelope_decoder import between_decoders, prosody_input
+from engine.networks.batches import inside
+from engine.networks.envelope_decoder import between_decoders, decode_together, prosody_input
 from engine.networks.excitation import cycles_per_frame
-from engine.networks.recorded_excitation import RecordedExcitation
+from engine.networks.recorded_excitation import RecordedExcitation, move
 from engine.networks.spectral_frames import cut_frames
-from engine.networks.synthesizer import Residual, synthesize
+from engine.networks.synthesizer import Residual, source_of, synthesize_together
 from engine.units import DECIBELS_PER_NEPER, HOP
 from engine.voices.voice import Voice
 from engine.workers import Turn, Work, Workers
 
+Result = TypeVar("Result")
 _DRIFT_SEMITONES = 0.10  # how far the pitch of a varied take wanders
 _DRIFT_DB = 1.2  # and its loudness
 _TIMBRE_VARIATION = 0.35  # of the spread between a voice's own recordings; twice as much cost words
@@ -45,26 +52,6 @@ _JOIN = rise(HOP, 0.0)  # from one window to the next
 _SILENCE_BELOW_DB = 55.0  # the level of the recording; what is quieter is silence
 _SILENCE_DB = (-105.0, -70.0)  # within these limits
 STEADY_FRAMES = 20  # on each side, over which the offset of retrieval is averaged in singing
-
-
-@dataclass(frozen=True)
-class Analysed:
-    """Analysis of one window on the frame grid; envelopes are relative to the recording's level.
-
-    given: its samples that are the recording's. loudness_db: of those alone, (2, frames), as far up as it is compared
-    with the voice, and of all of it. room: (frames,), how far each is the room after a voice, 0..1.
-    """
-
-    given: slice
-    loudness_db: np.ndarray
-    room: np.ndarray
-    pitch: Pitch
-    envelope: Tensor  # (frames, BANDS)
-    content: Tensor  # (1, frames, CONTENT), after retrieval
-    loudness: Tensor  # (frames,) nepers, relative
-    detail: Tensor | None = None  # (frames, BANDS): what the decoder cannot reproduce of the recording, if wanted
-    residual: Residual | None = None  # of one frame more
-    excitation: RecordedExcitation | None = None  # likewise
 
 
 class Melody(Protocol):
@@ -145,9 +132,11 @@ class Sung:
 class Renderer:
     """Render windows, carrying pulse phase and overlap from one to the next so that cross-fades are inaudible.
 
-    All else of a window depends on no other one, so windows are rendered side by side (engine/workers.py).
+    All else of a window depends on no other one, so windows are rendered side by side (engine/workers.py), and on a
+    graphics card several at once, in one batch.
 
-    Base and voice are on the same device, where the networks run; audio and pitch stay on the processor.
+    Base and voice are on the same device, where the networks run. What windows need there is carried to it in one copy
+    when they are analysed and in one for each take, whose finished channels return in one.
 
     phases: initial phases of the pulses in cycles, by the number of each take to render (the first is 0), by default 0
     for every take of the settings; analysed: windows that are already analysed; apart: which channels are converted by
@@ -199,38 +188,57 @@ class Renderer:
         self._own = share_of_own(voice, survey.timbre)
         self._sustained = SustainedNotes(self._placed(survey.sustained.rows))
 
+    @property
+    def together(self) -> int:
+        """How many windows are best rendered at once."""
+        return windows_together(self.base.device)
+
     def render(self, window: Window) -> list[np.ndarray]:
         """Render the core of the next window in every take, (channels, n) each."""
-        return self._workers.alone(self.rendered(window))
+        [takes] = self._workers.alone(self.rendered([window]))
+        return takes
 
-    def rendered(self, window: Window, done: Callable[[float], None] = lambda share: None) -> Work[list[np.ndarray]]:
-        """Render the core of a window in every take, (channels, n) each, beside other windows of the recording.
+    def rendered(
+        self, windows: Sequence[Window], done: Callable[[Window, float], None] = lambda window, share: None
+    ) -> Work[list[list[np.ndarray]]]:
+        """Render the cores of windows in every take, (channels, n) each, beside other windows of the recording.
 
-        done: receives the share of each take in all of them, when it is there.
+        done: receives the share of each take of a window in all of them, when it is there.
         """
         beside = self._workers.beside
-        apart = self._apart(window)
+        apart = beside(*(partial(self._apart, window) for window in windows))
         yield Turn.IN_ORDER
-        parts = self._parts(window, apart())
+        parts = [self._parts(window, channels()) for window, channels in zip(windows, apart, strict=True)]
         yield Turn.ANY_ORDER
-        sung = beside(*(partial(part.renderer.sing, part.window) for part in parts))
-        placements = beside(*(partial(Placement, part.window.samples, part.window.voice) for part in parts))
+        groups = _by_renderer(parts)
+        sung = _by_part(groups, beside(*(partial(group[0].renderer.sing, group) for group in groups)))
+        places = beside(*(partial(Placement, part.window.samples, part.window.voice) for part in sung))
+        placements = dict(zip(sung, places, strict=True))
         yield Turn.IN_ORDER
-        starts = [part.renderer.begin(one, parts) for part, one in zip(parts, sung, strict=True)]
+        starts = {part: part.renderer.begin(sung[part], of_window) for of_window in parts for part in of_window}
         yield Turn.ANY_ORDER
 
-        def take(index: int) -> np.ndarray:
-            placed = np.empty(window.samples.shape, np.float32)
-            for part, one, placement, begins in zip(parts, sung, placements, starts, strict=True):
-                voice = part.renderer.take(index, one, begins[index])
-                placed[part.channels] = placement.place(voice)
-            limited = limit_peaks(keep_silence(placed, window.samples))
-            self._workers.say(partial(done, 1 / len(self.numbers)))
+        def take(index: int) -> list[np.ndarray]:
+            voices = [
+                group[0].renderer.take(index, [(sung[one], starts[one][index], placements[one]) for one in group])
+                for group in groups
+            ]
+            found = _by_part(groups, voices)
+            limited = []
+            for window, of_window in zip(windows, parts, strict=True):
+                placed = np.empty(window.samples.shape, np.float32)
+                for part in of_window:
+                    placed[part.channels] = found[part]
+                limited.append(limit_peaks(keep_silence(placed, window.samples)))
+                self._workers.say(partial(done, window, 1 / len(self.numbers)))
             return limited
 
         takes = beside(*(partial(take, index) for index in range(len(self.numbers))))
         yield Turn.IN_ORDER
-        return [self._join(number, window, samples) for number, samples in zip(self.numbers, takes, strict=True)]
+        return [
+            [self._join(number, window, samples[place]) for number, samples in zip(self.numbers, takes, strict=True)]
+            for place, window in enumerate(windows)
+        ]
 
     def _parts(self, window: Window, apart: frozenset[int]) -> "list[_Part]":
         """Return the channels that are converted together, and each that is by itself."""
@@ -238,10 +246,12 @@ class Renderer:
         parts = [_Part(self, together, window.of(together))]
         return parts + [_Part(self._renderer_beside(number), [number], window.of([number])) for number in sorted(apart)]
 
-    def sing(self, window: Window) -> "Sung":
-        """Analyse a window and give each take its pitch."""
-        window = window.in_silence()
-        analysed = self._analyse(window)
+    def sing(self, parts: "Sequence[_Part]") -> list["Sung"]:
+        """Analyse windows and give each take its pitch."""
+        windows = [part.window.in_silence() for part in parts]
+        return [self._sung(window, one) for window, one in zip(windows, self._analyse(windows), strict=True)]
+
+    def _sung(self, window: Window, analysed: Analysed) -> "Sung":
         pitches = [self.melody.take_pitch(number, window.first_frame, analysed.pitch) for number in self.numbers]
         return Sung(window, analysed, pitches, [self._cycles(pitch) for pitch in pitches])
 
@@ -259,11 +269,21 @@ class Renderer:
             starts.append(start)
         return starts
 
-    def take(self, index: int, sung: "Sung", start: float) -> np.ndarray:
-        """Return the voice of a take in a whole window, (n,)."""
-        number, window, analysed, pitch = self.numbers[index], sung.window, sung.analysed, sung.pitches[index]
-        samples = self._samples(number, window, analysed, pitch, start)[analysed.given]
-        return self._match(number, window, samples, analysed)
+    def take(self, index: int, begun: Sequence[tuple["Sung", float, Placement]]) -> list[np.ndarray]:
+        """Return what a take has in the channels of whole windows, (channels, n) each, given where its pulses begin."""
+        sung = [one for one, _, _ in begun]
+        plans = [self._planned(index, one, start) for one, start, _ in begun]
+        with alone_on(self.base.device), torch.inference_mode():
+            plans = on_device(plans, self._sound_device)
+            samples = self._samples(index, sung, plans)
+            voices = [
+                placement.place_there(self._matched(voice[one.analysed.given], plan.levels))
+                for voice, plan, (one, _, placement) in zip(samples, plans, begun, strict=True)
+            ]
+            return [voice.numpy() for voice in brought(voices)]
+
+    def _matched(self, voice: Tensor, levels: Levels) -> Tensor:
+        return matched(voice, levels, self._compared_hertz, self._silence_db)
 
     def _renderer_beside(self, channel: int) -> "Renderer":
         """Return the renderer of a channel that is converted by itself."""
@@ -278,30 +298,56 @@ class Renderer:
         """Return the phase at each frame, and at one more, of what begins at zero: float64 (frames + 1,) cycles."""
         return cycles_per_frame(pitch.one_frame_longer().hertz, 0.0)
 
-    def _analyse(self, window: Window) -> Analysed:
-        found = self._windows.analyse(window)
-        mid, pitch, level = found.mid, self.melody.source_pitch(window.first_frame, found.pitch), self.survey.level
-        measured = found.envelope if pitch is found.pitch else measure_envelope(mid, pitch, self.base.device)
-        with torch.inference_mode():
-            absolute = self._placed(measured)
-            envelope = (absolute - level.nepers).clamp_min(SILENT)
-            loudness = loudness_of(envelope)
-            drawn, detail = self._said(self._placed(found.features), pitch, envelope, loudness)
-            kept = self._kept_of_recording(self._placed(mid), absolute, pitch, foreground(loudness))
-        level_db, room = self._loudness(mid[window.given]), self._room(measured)
-        return Analysed(window.given, level_db, room, pitch, envelope, drawn, loudness, detail, *kept)
+    def _analyse(self, windows: Sequence[Window]) -> list[Analysed]:
+        found = self._windows.analyse_together(windows)
+        pitches = [self.melody.source_pitch(one.first_frame, of.pitch) for one, of in zip(windows, found, strict=True)]
+        measured = [
+            one.envelope if pitch is one.pitch else measure_envelope(one.mid, pitch, self.base.device)
+            for one, pitch in zip(found, pitches, strict=True)
+        ]
+        given = [
+            Given(*map(torch.from_numpy, (envelope, one.features, one.mid, pitch.voicing, pitch.semitones)))
+            for envelope, one, pitch in zip(measured, found, pitches, strict=True)
+        ]
+        own = [one.mid[window.given] for window, one in zip(windows, found, strict=True)]
+        levels = [compared_levels(samples, self._compared_hertz) for samples in own]
+        rooms = [self._room(envelope) for envelope in measured]
+        with alone_on(self.base.device), torch.inference_mode():
+            given = on_device(given, self.base.device)
+            said = self._said(given)
+            kept = [
+                self._kept_of_recording(one, pitch, foreground(of.loudness))
+                for one, pitch, of in zip(given, pitches, said, strict=True)
+            ]
+        columns = zip([one.given for one in windows], levels, rooms, pitches, said, kept, strict=True)
+        return [Analysed(*of_window, *recorded) for *of_window, recorded in columns]
 
-    def _said(
-        self, features: Tensor, pitch: Pitch, envelope: Tensor, loudness: Tensor
-    ) -> tuple[Tensor, Tensor | None]:
-        """Return the content, (1, frames, CONTENT), and what the decoder cannot reproduce, if that is wanted."""
-        settings, is_sung = self.settings, self._is_sung
-        content = self.base.content(features[None], self._feature_mean[None], len(pitch))
+    def _said(self, given: Sequence[Given]) -> list[Said]:
+        """Return what is said in windows, with the content after retrieval."""
+        level, settings, is_sung = self.survey.level.nepers, self.settings, self._is_sung
+        envelopes = [(one.envelope - level).clamp_min(SILENT) for one in given]
+        loudness = [loudness_of(envelope) for envelope in envelopes]
+        contents = self._contents(given)
         wanted = settings.likeness < 1.0 and self._own < 1.0
-        detail = self._detail(pitch, envelope, content, loudness) if wanted else None
-        said = self._steady_content(content[0], envelope, self._placed(pitch.voicing)) if is_sung else content[0]
+        details = self._details(given, envelopes, loudness, contents) if wanted else [None] * len(given)
         steady_frames = STEADY_FRAMES if is_sung else 0
-        return retrieve(said, self.voice.retrieval_frames, settings.retrieval, steady_frames)[None], detail
+        said = []
+        for one, envelope, loud, content, detail in zip(given, envelopes, loudness, contents, details, strict=True):
+            steady = self._steady_content(content, envelope, one.voicing) if is_sung else content
+            drawn = retrieve(steady, self.voice.retrieval_frames, settings.retrieval, steady_frames)
+            said.append(Said(envelope, one.voicing, drawn, loud, detail))
+        return said
+
+    def _contents(self, given: Sequence[Given]) -> list[Tensor]:
+        """Return the content of windows as the networks encode it, (frames, CONTENT) each."""
+        lengths = [len(one.voicing) for one in given]
+        most = max(len(one.features) for one in given)
+        features = torch.stack([
+            torch.cat([one.features, one.features[-1:].expand(most - len(one.features), -1)]) for one in given
+        ])  # fmt: skip
+        mean, within = self._feature_mean[None].expand(len(given), -1), inside(lengths, features.device)
+        contents = self.base.content(features, mean, max(lengths), within)
+        return [content[:frames] for content, frames in zip(contents, lengths, strict=True)]
 
     def _room(self, measured: np.ndarray) -> np.ndarray:
         """Return how far each frame is the room after a voice, 0..1, of an absolute envelope (frames, BANDS)."""
@@ -309,89 +355,116 @@ class Renderer:
         return 1.0 - foreground(loudness_of(envelope)).numpy()
 
     def _kept_of_recording(
-        self, mid: Tensor, envelope: Tensor, pitch: Pitch, audible: Tensor
+        self, given: Given, pitch: Pitch, audible: Tensor
     ) -> tuple[Residual | None, RecordedExcitation | None]:
         """Return the residual of breaths and unvoiced consonants, and the excitation of what is voiced, as far as the
         settings want them, with one frame more for the last samples."""
         settings, step, pitch = self.settings, self._step, pitch.one_frame_longer()
-        envelope, audible = (torch.cat([curve, curve[-1:]]) for curve in (envelope, audible))
-        cut = cut_frames(mid, len(envelope))
+        curves = given.envelope, audible, given.voicing
+        envelope, audible, voicing = (torch.cat([curve, curve[-1:]]) for curve in curves)
+        cut = cut_frames(given.mid, len(envelope))
         residual = None
         if settings.consonant_protection:
-            residual = step.residual(cut, envelope, self._placed(pitch.voicing), audible, settings)
-        return residual, step.excitation(cut, envelope, pitch, audible, settings)
+            residual = step.residual(cut, envelope, voicing, audible, settings)
+        return residual, step.excitation(cut, envelope, pitch, audible, settings, voicing)
 
     def _steady_content(self, content: Tensor, envelope: Tensor, voicing: Tensor) -> Tensor:
         """Keep the content steady within each sustained note, and each vowel the same on all of them."""
         return settle_vowels(smooth_sustained(content, envelope, voicing), envelope, voicing, self._sustained)
 
-    def _loudness(self, samples: np.ndarray) -> np.ndarray:
-        return np.stack([measure_loudness(without_top(samples, self._compared_hertz)), measure_loudness(samples)])
+    def _details(
+        self, given: Sequence[Given], envelopes: list[Tensor], loudness: list[Tensor], contents: list[Tensor]
+    ) -> list[Tensor | None]:
+        """Return what the decoder cannot reproduce of windows, (frames, BANDS) each."""
+        prosody = [prosody_input(one.semitones, one.voicing, loud) for one, loud in zip(given, loudness, strict=True)]
+        decoded = decode_together(self.base.decoder, contents, prosody, self._source_timbre)
+        details: list[Tensor | None] = []
+        for envelope, loud, own in zip(envelopes, loudness, decoded, strict=True):
+            sounding = torch.sigmoid(2 * (loud + 4.0))
+            detail = less_colour(envelope - own, sounding, 1.0).clamp(-_LARGEST_DETAIL, _LARGEST_DETAIL)
+            details.append(detail * self._step.known)
+        return details
 
-    def _detail(self, pitch: Pitch, envelope: Tensor, content: Tensor, loudness: Tensor) -> Tensor:
-        own = self.base.decoder(content, self._prosody(pitch, loudness)[None], self._source_timbre[None])[0]
-        sounding = torch.sigmoid(2 * (loudness + 4.0))
-        return less_colour(envelope - own, sounding, 1.0).clamp(-_LARGEST_DETAIL, _LARGEST_DETAIL) * self._step.known
+    @property
+    def _sound_device(self) -> torch.device:
+        """Where samples are rendered."""
+        return self.base.device
 
     def _placed(self, values: Tensor | np.ndarray) -> Tensor:
         """Return the values on the device of the networks."""
         return torch.as_tensor(values).to(self.base.device)
 
-    def _prosody(self, pitch: Pitch, loudness: Tensor) -> Tensor:
-        return prosody_input(self._placed(pitch.semitones), self._placed(pitch.voicing), loudness)
+    def _planned(self, index: int, sung: Sung, start: float) -> TakePlan:
+        """Return the plan of a take, on the processor."""
+        number, window, analysed, pitch = self.numbers[index], sung.window, sung.analysed, sung.pitches[index]
+        longer, recorded, way, offset = pitch.one_frame_longer(), analysed.excitation, None, None
+        if recorded is not None:
+            way = move(recorded.hertz, longer.hertz, start, self.melody.is_as_sung(number))
+        if self.settings.varies(number):
+            offset = torch.from_numpy(timbre_offset(self.seeds[number], len(self.voice.spread)))
+        source = source_of(longer, window.first_frame * HOP, start, self.seeds[number])
+        sound = Sound(source, way, torch.from_numpy(pitch.semitones), offset)
+        return TakePlan(self._levels(number, sung), start, sound)
 
-    def _samples(self, number: int, window: Window, analysed: Analysed, pitch: Pitch, start: float) -> np.ndarray:
-        """Return the samples of a window with pulses that begin at a phase in cycles."""
-        recorded = analysed.excitation
-        envelope, moved = self._workers.beside(
-            lambda: self._decode(number, analysed, pitch),
-            lambda: recorded and recorded.at_pitch(
-                pitch.one_frame_longer().hertz, start, self.melody.is_as_sung(number)
-            ),
+    def _levels(self, number: int, sung: Sung) -> Levels:
+        analysed, first, wander_db = sung.analysed, sung.analysed.given.start // HOP, None
+        frames = analysed.loudness_db.shape[1]
+        if self.settings.varies(number):
+            wander = drift(sung.window.first_frame + first, frames, self.seeds[number], LOUDNESS)
+            wander_db = torch.from_numpy(_DRIFT_DB * wander)
+        room = torch.from_numpy(analysed.room[first : first + frames])
+        return Levels(torch.from_numpy(analysed.loudness_db), room, wander_db)
+
+    def _samples(self, index: int, sung: Sequence[Sung], plans: Sequence[TakePlan]) -> list[Tensor]:
+        """Return the samples of windows, where the networks are."""
+        analysed, sounds = [one.analysed for one in sung], [plan.sound for plan in plans if plan.sound]
+
+        def moved() -> list[RecordedExcitation | None]:
+            return [
+                of.excitation.moved(sound.move) if of.excitation and sound.move else None
+                for of, sound in zip(analysed, sounds, strict=True)
+            ]
+
+        envelopes, excitations = self._workers.beside(
+            lambda: self._decode([one.said for one in analysed], sounds), moved
         )
         # one frame more, so that the samples after the last frame centre are covered
-        return synthesize(
-            self.base.synthesizer, torch.cat([envelope, envelope[-1:]]), pitch.one_frame_longer(),
-            window.first_frame * HOP, start, self.seeds[number], analysed.residual, moved,
-        )  # fmt: skip
+        longer = [torch.cat([envelope, envelope[-1:]]) for envelope in envelopes]
+        sources, residuals = [sound.source for sound in sounds], [one.residual for one in analysed]
+        return synthesize_together(self.base.synthesizer, longer, sources, residuals, excitations)
 
-    def _timbre(self, number: int) -> Tensor:
-        if not self.settings.varies(number):
-            return self.voice.timbre
-        offset = self._placed(timbre_offset(self.seeds[number], len(self.voice.spread)))
-        return self.voice.timbre + _TIMBRE_VARIATION * offset @ self.voice.spread
-
-    def _decode(self, number: int, analysed: Analysed, pitch: Pitch) -> Tensor:
-        """Decode the absolute log envelope of this window, (frames, BANDS)."""
-        settings, voice = self.settings, self.voice
+    def _decode(self, said: Sequence[Said], sounds: Sequence[Sound]) -> list[Tensor]:
+        """Decode the absolute log envelopes of windows, (frames, BANDS) each."""
+        step, formants = self._step, self.settings.formant_shift_semitones
         with torch.inference_mode():
-            prosody = self._prosody(pitch, analysed.loudness)
-            timbre = self._timbre(number) + self._beyond * (voice.timbre - self._source_timbre)
-            decoded = self._step.decode(
-                analysed.content[0], prosody, timbre, settings.formant_shift_semitones,
-                partial(self._as_recorded, analysed),
-            )  # fmt: skip
-            voicing = self._placed(pitch.voicing)
-            decoded = self._step.with_consonants(decoded, analysed.envelope, voicing, analysed.loudness, settings)
-            return decoded + self.survey.level.nepers
+            voicings = [sound.source.voicing[:-1] for sound in sounds]
+            prosody = [
+                prosody_input(sound.semitones, voicing, one.loudness)
+                for one, sound, voicing in zip(said, sounds, voicings, strict=True)
+            ]
+            decoded = decode_together(step.decoder, [one.content for one in said], prosody, self._timbre(sounds[0]))
+            spoken = [
+                step.spoken(envelope, formants, partial(self._as_recorded, one))
+                for one, envelope in zip(said, decoded, strict=True)
+            ]
+            return [
+                step.with_consonants(envelope, one.envelope, voicing, one.loudness, self.settings)
+                + self.survey.level.nepers
+                for one, envelope, voicing in zip(said, spoken, voicings, strict=True)
+            ]
 
-    def _as_recorded(self, analysed: Analysed, decoded: Tensor) -> Tensor:
+    def _timbre(self, sound: Sound) -> Tensor:
+        voice, timbre = self.voice, self.voice.timbre
+        if sound.offset is not None:
+            timbre = timbre + _TIMBRE_VARIATION * sound.offset @ voice.spread
+        return timbre + self._beyond * (voice.timbre - self._source_timbre)
+
+    def _as_recorded(self, said: Said, decoded: Tensor) -> Tensor:
         """Give what was decoded, (frames, BANDS), what is kept of the recording's articulation: of one of the voice
         itself the envelope, of others what the decoder cannot reproduce."""
-        if analysed.detail is not None:
-            decoded = decoded + (1.0 - self._own) * (1.0 - self.settings.likeness) * analysed.detail
-        return decoded + self._own * self._step.known * (analysed.envelope - decoded) if self._own else decoded
-
-    def _match(self, number: int, window: Window, samples: np.ndarray, analysed: Analysed) -> np.ndarray:
-        wanted_db, (compared_db, whole_db) = analysed.loudness_db[0], analysed.loudness_db - self._loudness(samples)
-        first = analysed.given.start // HOP
-        there = slice(first, first + len(wanted_db))
-        # of a room, the top is no more than the recording's
-        change_db = compared_db - analysed.room[there] * np.maximum(compared_db - whole_db, 0.0)
-        if self.settings.varies(number):
-            wander_db = _DRIFT_DB * drift(window.first_frame + first, len(wanted_db), self.seeds[number], LOUDNESS)
-            wanted_db, change_db = wanted_db + wander_db, change_db + wander_db
-        return match_loudness(samples, wanted_db - change_db, wanted_db, floor_db=self._silence_db)
+        if said.detail is not None:
+            decoded = decoded + (1.0 - self._own) * (1.0 - self.settings.likeness) * said.detail
+        return decoded + self._own * self._step.known * (said.envelope - decoded) if self._own else decoded
 
     def _join(self, number: int, window: Window, samples: np.ndarray) -> np.ndarray:
         """Return the core, its first hop cross-faded with the end of the window before."""
@@ -413,3 +486,16 @@ class _Part:
     renderer: Renderer
     channels: list[int]
     window: Window
+
+
+def _by_renderer(parts: Sequence[Sequence[_Part]]) -> list[list[_Part]]:
+    """Return the parts of windows in groups that one renderer converts."""
+    groups: dict[Renderer, list[_Part]] = {}
+    for part in chain.from_iterable(parts):
+        groups.setdefault(part.renderer, []).append(part)
+    return list(groups.values())
+
+
+def _by_part(groups: Sequence[Sequence[_Part]], results: Sequence[Sequence[Result]]) -> dict[_Part, Result]:
+    """Return the results of each group by their parts."""
+    return dict(zip(chain.from_iterable(groups), chain.from_iterable(results), strict=True))

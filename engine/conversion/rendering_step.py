@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-import torch
 from torch import Tensor
 from torch.nn import functional
 
@@ -90,10 +89,17 @@ class RenderingStep:
         (frames, BANDS), what is kept of the recording's articulation; last: so many of the frames instead.
         """
         decoded = self.decoder(content[None], prosody[None], timbre[None], last)[0]
+        return self.spoken(decoded, formant_semitones, as_recorded)
+
+    def spoken(
+        self,
+        decoded: Tensor,
+        formant_semitones: float = 0.0,
+        as_recorded: Callable[[Tensor], Tensor] = lambda decoded: decoded,
+    ) -> Tensor:
+        """Return what was decoded, (frames, BANDS), as the voice articulates it (see `decode`)."""
         decoded = as_recorded(articulate(decoded, self.voice.centre, self.voice.contrast))
-        if formant_semitones:
-            decoded = warp_bands(decoded[None], torch.tensor([2.0 ** (formant_semitones / 12)]))[0]
-        return decoded
+        return warp_bands(decoded[None], 2.0 ** (formant_semitones / 12))[0] if formant_semitones else decoded
 
     def with_consonants(
         self, decoded: Tensor, envelope: Tensor, voicing: Tensor, loudness: Tensor, kept: Kept
@@ -107,10 +113,19 @@ class RenderingStep:
         return self.synthesizer.residual(cut, envelope, voicing, share, self.known)
 
     def excitation(
-        self, cut: Tensor, envelope: Tensor, pitch: Pitch, audible: Tensor, kept: Kept
+        self,
+        cut: Tensor,
+        envelope: Tensor,
+        pitch: Pitch,
+        audible: Tensor,
+        kept: Kept,
+        voicing: Tensor | None = None,
     ) -> RecordedExcitation | None:
-        """Return the voiced excitation of frames likewise; None where nothing of it is kept."""
+        """Return the voiced excitation of frames likewise; None where nothing of it is kept.
+
+        voicing: that of the pitch, if it lies on their device.
+        """
         if not kept.texture:
             return None
-        share = audible[:, None] * (self.known * kept_texture(kept.texture).to(self.known.device))
-        return self.synthesizer.recorded(cut, envelope, pitch, share)
+        share = audible[:, None] * (self.known * kept_texture(kept.texture, self.known.device))
+        return self.synthesizer.recorded(cut, envelope, pitch, share, voicing)

@@ -3,7 +3,7 @@
 window --> ContentVec --> retrieval, less of it where unvoiced --> generator --> 44.1 kHz --> loudness, cross-fade
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import soxr
@@ -15,8 +15,10 @@ from engine.analysis.envelope import SILENT, loudness_of, measure_envelope
 from engine.analysis.pitch import VOICED, Pitch
 from engine.analysis.windows import Window
 from engine.conversion.doubles import Apart
-from engine.conversion.renderer import Analysed, Melody, Renderer
+from engine.conversion.levels import compared_levels
+from engine.conversion.renderer import Melody, Renderer, Sung
 from engine.conversion.settings import ConversionSettings
+from engine.conversion.window_plans import Analysed, Said, TakePlan
 from engine.errors import VoiceError
 from engine.features.analysed_windows import AnalysedWindows
 from engine.features.survey import Survey
@@ -37,16 +39,29 @@ class RvcRenderer(Renderer):
     def _prepare(self) -> None:
         self._contentvec = load_contentvec(device=self.base.device)
 
-    def _analyse(self, window: Window) -> Analysed:
+    @property
+    def together(self) -> int:
+        """One: their networks know no batches."""
+        return 1
+
+    @property
+    def _sound_device(self) -> torch.device:
+        return torch.device("cpu")  # where it is resampled
+
+    def _analyse(self, windows: Sequence[Window]) -> list[Analysed]:
+        return [self._analysed(window) for window in windows]
+
+    def _analysed(self, window: Window) -> Analysed:
         found = self._windows.analyse(window)
         mid, pitch = found.mid, self.melody.source_pitch(window.first_frame, found.pitch)
         measured = found.envelope if pitch is found.pitch else measure_envelope(mid, pitch, self.base.device)
         with torch.inference_mode():
             loudness = loudness_of((self._placed(measured) - self.survey.level.nepers).clamp_min(SILENT))
             own = content_of(self._contentvec, mid, len(pitch), self.voice.networks.version)
-            content = self._retrieved(own, self._placed(pitch.voicing))
-        level_db = self._loudness(mid[window.given])
-        return Analysed(window.given, level_db, self._room(measured), pitch, self._placed(measured), content, loudness)
+            voicing = self._placed(pitch.voicing)
+            said = Said(self._placed(measured), voicing, self._retrieved(own, voicing), loudness)
+        level_db = compared_levels(mid[window.given], self._compared_hertz)
+        return Analysed(window.given, level_db, self._room(measured), pitch, said)
 
     def _retrieved(self, content: Tensor, voicing: Tensor) -> Tensor:
         """Move content towards the voice's index; consonant protection keeps the recording's where it is unvoiced."""
@@ -59,8 +74,15 @@ class RvcRenderer(Renderer):
     def _cycles(self, pitch: Pitch) -> np.ndarray:
         return np.append(0.0, np.cumsum(_voiced_hertz(pitch).astype(np.float64) / FRAME_RATE))
 
-    def _samples(self, number: int, window: Window, analysed: Analysed, pitch: Pitch, start: float) -> np.ndarray:
-        networks, content, hertz = self.voice.networks, analysed.content, _voiced_hertz(pitch)
+    def _planned(self, index: int, sung: Sung, start: float) -> TakePlan:
+        return TakePlan(self._levels(self.numbers[index], sung), start)
+
+    def _samples(self, index: int, sung: Sequence[Sung], plans: Sequence[TakePlan]) -> list[Tensor]:
+        return [torch.from_numpy(self._rendered(index, *one)) for one in zip(sung, plans, strict=True)]
+
+    def _rendered(self, index: int, sung: Sung, plan: TakePlan) -> np.ndarray:
+        pitch, networks, content = sung.pitches[index], self.voice.networks, sung.analysed.said.content
+        hertz = _voiced_hertz(pitch)
         # formants move when fewer or more frames at a lower or higher pitch are played back at another speed
         shift = 2.0 ** (self.settings.formant_shift_semitones / 12)
         frames = round(len(hertz) * shift)
@@ -68,7 +90,7 @@ class RvcRenderer(Renderer):
             content = functional.interpolate(content.T[None], frames, mode="linear")[0].T
             hertz = hertz[(np.arange(frames) / shift).astype(int).clip(max=len(hertz) - 1)] / np.float32(shift)
         with torch.inference_mode():
-            moment = Moment(self.seeds[number], window.first_frame, start)
+            moment = Moment(self.seeds[self.numbers[index]], sung.window.first_frame, plan.start)
             samples = networks.render(content, self._placed(hertz), moment)
         if not is_sound(samples):
             name = self.voice.card.name

@@ -4,9 +4,8 @@ The survey finds the level, the mean of the listener's features, the speaker's t
 the sustained notes of singing. Of a long recording it analyses the first minutes, then every eighth window.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import starmap
 
 import numpy as np
 import torch
@@ -31,7 +30,7 @@ from engine.networks.base import BaseModel
 from engine.networks.timbre_encoder import timbre_input
 from engine.texts import tr
 from engine.units import FRAME_RATE
-from engine.workers import Turn, Work, Workers
+from engine.workers import Turn, Work, Workers, in_groups
 
 _EVERY = 8
 _TIMBRE_FRAMES = 10 * FRAME_RATE  # per timbre vector, wherever windows begin
@@ -94,23 +93,22 @@ def survey_recording(
             peak = max(peak, float(np.abs(block).max(initial=0.0)))
             yield block
 
-    def surveyed(number: int, cut: Window) -> Work[None]:
-        window = cut.in_silence()
-        if window.core_stop <= KEPT_FRAMES or number % _EVERY == 0:
-            found = analysed.analyse(window)
-            level_db = measure_loudness(found.mid)
-            yield Turn.IN_ORDER
+    def surveyed(cut: Sequence[tuple[int, Window]]) -> Work[None]:
+        windows = [one.in_silence() for number, one in cut if one.core_stop <= KEPT_FRAMES or number % _EVERY == 0]
+        group = analysed.analyse_together(windows)
+        levels = [measure_loudness(found.mid) for found in group]
+        yield Turn.IN_ORDER
+        for window, found, level_db in zip(windows, group, levels, strict=True):
             envelopes.append(found.envelope[window.core])
             pitches.append(found.pitch[window.core])
             meter.add(found.mid, found.pitch, level_db, window.core)
             loudness.append(level_db[window.core])
             if window.core_stop <= KEPT_FRAMES or not features:
                 features.append(found.features[window.core_features])
-        else:
-            yield Turn.IN_ORDER
-        report(window.core_stop / FRAME_RATE)
+        report(cut[-1][1].core_stop / FRAME_RATE)
 
-    for _ in workers.in_order(starmap(surveyed, enumerate(cut_windows(measured())))):
+    groups = in_groups(enumerate(cut_windows(measured())), analysed.together)
+    for _ in workers.in_order(map(surveyed, groups), analysed.together):
         pass
     if not envelopes:
         raise AudioError(tr("There is no sound to convert (0 samples)."))

@@ -37,12 +37,15 @@ class ContentEncoder(nn.Module):
         self.register_buffer("between", torch.ones(FEATURES))  # variance of the recordings' means
         self.register_buffer("within", torch.ones(FEATURES))  # variance within a recording
 
-    def forward(self, features: Tensor, mean: Tensor, frames: int) -> Tensor:
-        """features (batch, k, FEATURES) every 20 ms and their mean (batch, FEATURES) from `likeliest_mean`."""
+    def forward(self, features: Tensor, mean: Tensor, frames: int, within: Tensor | None = None) -> Tensor:
+        """features (batch, k, FEATURES) every 20 ms and their mean (batch, FEATURES) from `likeliest_mean`.
+
+        within: (batch, frames, 1), 0 after the end of shorter recordings.
+        """
         relative = (features.float() - mean[:, None]) / self.within.sqrt()
         hidden = on_frames(self.enter(relative.clamp(-_LARGEST, _LARGEST)), frames)
         for block in self.blocks:
-            hidden = block(hidden)
+            hidden = block(hidden, within=within)
         content = functional.layer_norm(self.leave(hidden).float(), (CONTENT,))
         # noise limits how much each number can carry, so the bottleneck keeps what the decoder needs most
         return content + _NOISE * torch.randn_like(content) if self.training else content

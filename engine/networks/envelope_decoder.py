@@ -1,11 +1,13 @@
 """The decoder: predict a voice's spectral envelope from content, pitch, loudness and timbre."""
 
 import copy
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
 
 from engine.analysis.envelope import BANDS
+from engine.networks.batches import inside, together
 from engine.networks.content_encoder import CONTENT
 from engine.networks.layers import (
     HIGHEST_LEARNED_HERTZ,
@@ -36,11 +38,30 @@ class EnvelopeDecoder(nn.Module):
         self.blocks = nn.ModuleList(ConvNextBlock(_CHANNELS, 2, dilation, TIMBRE) for dilation in _DILATIONS)
         self.leave = nn.Sequential(nn.LayerNorm(_CHANNELS), nn.Linear(_CHANNELS, BANDS))
 
-    def forward(self, content: Tensor, prosody: Tensor, timbre: Tensor, last: int | None = None) -> Tensor:
+    def forward(
+        self,
+        content: Tensor,
+        prosody: Tensor,
+        timbre: Tensor,
+        last: int | None = None,
+        within: Tensor | None = None,
+    ) -> Tensor:
+        """within: (batch, frames, 1), 0 after the end of shorter sequences, which are filled up with zeros."""
         hidden = self.enter(torch.cat([content, prosody], 2))
         for block, kept in zip(self.blocks, frames_after_blocks(_DILATIONS, last or hidden.shape[1]), strict=True):
-            hidden = block(hidden, timbre, kept if last else None)
+            hidden = block(hidden, timbre, kept if last else None, within)
         return self.leave(hidden).float() * 2.0 - 3.0
+
+
+def decode_together(
+    decoder: EnvelopeDecoder, contents: Sequence[Tensor], prosody: Sequence[Tensor], timbre: Tensor
+) -> list[Tensor]:
+    """Decode several windows, content (frames, CONTENT) and prosody (frames, PROSODY) each, in one timbre (TIMBRE,):
+    the log envelope (frames, BANDS) of each."""
+    lengths = [len(one) for one in contents]
+    timbres = timbre[None].expand(len(contents), -1)
+    decoded = decoder(together(contents), together(prosody), timbres, within=inside(lengths, timbre.device))
+    return [row[:frames] for row, frames in zip(decoded, lengths, strict=True)]
 
 
 def between_decoders(first: EnvelopeDecoder, second: EnvelopeDecoder, share: float) -> EnvelopeDecoder:

@@ -22,18 +22,26 @@ def pulse_train(
 
     Only what there is one of for a frame is computed in 64 bits, where the pitch is: not every device has them.
     """
+    curves, end = pulse_curves(hertz, start_cycles)
+    return pulses_of(curves.to(device)), end
+
+
+def pulse_curves(hertz: Tensor, start_cycles: Tensor | float = 0.0) -> tuple[Tensor, Tensor]:
+    """Return of `pulse_train` what there is one of for a frame, float32 (4, batch, frames - 1), and the phase at the
+    end."""
     rise, scale = _glides(hertz)
     start = torch.as_tensor(start_cycles, dtype=torch.float64, device=hertz.device).reshape(-1, 1)
     begins = _at_frames(rise, scale, start)
     # at the first sample of a glide as many harmonics fit below half the rate; each sample is the end of a step
     harmonics = 0.5 * SAMPLE_RATE / hertz[:, :-1].double() * torch.exp(rise / HOP)
-    curves = torch.stack([rise, scale, _fraction(begins[:, :-1]), harmonics]).float().to(device)[..., None]
-    return _pulses(curves, torch.arange(1, HOP + 1, device=curves.device) / HOP).flatten(1), _fraction(begins[:, -1])
+    curves = torch.stack([rise, scale, _fraction(begins[:, :-1]), harmonics]).float()
+    return curves, _fraction(begins[:, -1])
 
 
-def _pulses(curves: Tensor, share: Tensor) -> Tensor:
-    """Return the samples of each glide (batch, frames - 1, HOP), of four curves (4, batch, frames - 1, 1)."""
-    rise, scale, begins, harmonics = curves
+def pulses_of(curves: Tensor) -> Tensor:
+    """Return the samples (batch, (frames - 1) * HOP) of four curves (4, batch, frames - 1), where these are."""
+    rise, scale, begins, harmonics = curves[..., None]
+    share = torch.arange(1, HOP + 1, device=curves.device) / HOP
     risen = torch.expm1(rise * share)
     cycles = torch.addcmul(begins, scale, risen)
     cycles = cycles - cycles.round()
@@ -48,7 +56,7 @@ def _pulses(curves: Tensor, share: Tensor) -> Tensor:
     highest = (whole + 1.0) * cycles
     highest = torch.cos(2 * torch.pi * (highest - highest.round()))
     # a harmonic of amplitude 1 has power 1/2 in a band as wide as the pitch; unit density is 1 per half the rate
-    return (total + (harmonics - whole) * highest) * torch.rsqrt(0.5 * harmonics)
+    return ((total + (harmonics - whole) * highest) * torch.rsqrt(0.5 * harmonics)).flatten(1)
 
 
 def _fraction(cycles: Tensor) -> Tensor:

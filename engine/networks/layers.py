@@ -50,9 +50,18 @@ class ConvNextBlock(nn.Module):
         self.narrow = nn.Linear(expansion * channels, channels)
         self.scale = nn.Parameter(torch.full((channels,), 0.2))
 
-    def forward(self, sequence: Tensor, condition: Tensor | None = None, last: int | None = None) -> Tensor:
-        """Return (batch, frames, channels), or of these only the `last` frames."""
-        mixed = self.mix_frames(sequence)
+    def forward(
+        self,
+        sequence: Tensor,
+        condition: Tensor | None = None,
+        last: int | None = None,
+        within: Tensor | None = None,
+    ) -> Tensor:
+        """Return (batch, frames, channels), or of these only the `last` frames.
+
+        within: (batch, frames, 1), 0 after the end of shorter sequences, which they do not hear.
+        """
+        mixed = self.mix_frames(sequence if within is None else sequence * within)
         if last is not None:
             mixed, sequence = mixed[:, -last:], sequence[:, -last:]
         hidden = self.normalize(mixed)

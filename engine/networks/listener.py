@@ -6,7 +6,7 @@ log-mel spectrum, two convolutions, positions, and six pre-norm transformer bloc
 engine/EXPERIMENTS.md, "Research that is no longer here".
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from torch.nn import functional
 
 from engine.devices import in_halves
 from engine.errors import VoiceError
+from engine.networks.batches import inside, together
 from engine.texts import tr
 from engine.units import SAMPLE_RATE
 
@@ -31,6 +32,7 @@ FEATURES = len(LAYERS) * WIDTH
 LISTENER_FORMAT = "1"  # of the file; other formats are rejected
 
 _TRANSFORM, _HOP, _MELS = 400, 160, 80
+_STEP = LISTENER_RATE // LISTENER_FRAME_RATE
 _BLOCKS, _EXPANSION = 6, 4
 HEADS = 8
 POSITIONS = 1500  # frames it was trained on at a time: 30 s
@@ -50,10 +52,10 @@ class _Attention(nn.Module):
         self.enter = nn.Linear(WIDTH, 3 * WIDTH)  # queries, keys, values
         self.leave = nn.Linear(WIDTH, WIDTH)
 
-    def forward(self, sequence: Tensor) -> Tensor:
+    def forward(self, sequence: Tensor, heard: Tensor | None = None) -> Tensor:
         batch, frames, _ = sequence.shape
         parts = self.enter(sequence).view(batch, frames, 3, HEADS, WIDTH // HEADS).permute(2, 0, 3, 1, 4)
-        mixed = functional.scaled_dot_product_attention(*parts)
+        mixed = functional.scaled_dot_product_attention(parts[0], parts[1], parts[2], heard)
         return self.leave(mixed.transpose(1, 2).reshape(batch, frames, WIDTH))
 
 
@@ -68,8 +70,9 @@ class ListenerBlock(nn.Module):
         self.widen = nn.Linear(WIDTH, _EXPANSION * WIDTH)
         self.narrow = nn.Linear(_EXPANSION * WIDTH, WIDTH)
 
-    def forward(self, sequence: Tensor) -> Tensor:
-        sequence = sequence + self.attention(self.attention_norm(sequence))
+    def forward(self, sequence: Tensor, heard: Tensor | None = None) -> Tensor:
+        """heard: (batch, 1, 1, frames), false after the end of shorter recordings; by default all are as long."""
+        sequence = sequence + self.attention(self.attention_norm(sequence), heard)
         return sequence + self.narrow(functional.gelu(self.widen(self.network_norm(sequence))))
 
 
@@ -111,17 +114,26 @@ class Listener(nn.Module):
         raised = (_SOFTEST - loudest).clamp(0.0, _MOST_RAISED).minimum(loudest - _FLOOR)  # silence stays silence
         return (decades.maximum(loudest - _RANGE) + raised + 4.0) / 4.0
 
-    def convolve(self, spectrum: Tensor) -> Tensor:
-        """Turn a log-mel spectrum (batch, _MELS, frames) into (batch, frames / 2, WIDTH), without positions."""
-        return functional.gelu(self.second(functional.gelu(self.first(spectrum)))).transpose(1, 2)
+    def convolve(self, spectrum: Tensor, within: Tensor | None = None) -> Tensor:
+        """Turn a log-mel spectrum (batch, _MELS, frames) into (batch, frames / 2, WIDTH), without positions.
 
-    def encode(self, spectrum: Tensor) -> Tensor:
-        """Encode a log-mel spectrum (batch, _MELS, frames) of at most 30 s as (batch, frames / 2, FEATURES)."""
-        hidden = self.convolve(spectrum)
+        within: (batch, 1, frames), 0 after the end of shorter recordings.
+        """
+        hidden = functional.gelu(self.first(spectrum if within is None else spectrum * within))
+        hidden = self.second(hidden if within is None else hidden * within)
+        return functional.gelu(hidden).transpose(1, 2)
+
+    def encode(self, spectrum: Tensor, within: Tensor | None = None) -> Tensor:
+        """Encode a log-mel spectrum (batch, _MELS, frames) of at most 30 s as (batch, frames / 2, FEATURES).
+
+        within: as for `convolve`.
+        """
+        hidden = self.convolve(spectrum, within)
+        heard = None if within is None else within[:, None, :, ::2] > 0.0
         hidden = hidden + self.positions[: hidden.shape[1]]
         layers = []
         for number, block in enumerate(self.blocks, 1):
-            hidden = block(hidden)
+            hidden = block(hidden, heard)
             if number in LAYERS:
                 layers.append(self.norm(hidden) if number == _BLOCKS else hidden)
         return torch.cat(layers, 2)
@@ -133,14 +145,8 @@ def listen(listener: Listener, samples: np.ndarray, rate: int = SAMPLE_RATE, rou
     Long recordings are encoded in overlapping blocks. roughly: encode in bfloat16 where the hardware supports it: three
     times as fast, with a correlation of 0.9999.
     """
-    device = listener.window.device
-    resampled = samples if rate == LISTENER_RATE else soxr.resample(samples, rate, LISTENER_RATE)
-    step = LISTENER_RATE // LISTENER_FRAME_RATE
-    frames = len(resampled) // step + 1
-    # to whole seconds, since matrix libraries set up again for every new length
-    silence = round(_SILENCE_S * LISTENER_RATE)
-    silence += -(len(resampled) + silence) % LISTENER_RATE
-    resampled = np.pad(np.asarray(resampled, np.float32), (0, silence))
+    device, step = listener.window.device, _STEP
+    resampled, frames = resampled_in_silence(samples, rate)
     core, around = round(_LONGEST_S * LISTENER_FRAME_RATE), round(_AROUND_S * LISTENER_FRAME_RATE)
     found = []
     for first in range(0, frames, core) if frames > core + around else [0]:
@@ -153,6 +159,26 @@ def listen(listener: Listener, samples: np.ndarray, rate: int = SAMPLE_RATE, rou
                 features = listener.encode(spectrum)[0]
         found.append(features[first - begin : stop - begin].cpu().numpy().astype(np.float16))
     return np.concatenate(found)
+
+
+def resampled_in_silence(samples: np.ndarray, rate: int = SAMPLE_RATE) -> tuple[np.ndarray, int]:
+    """Return samples (samples,) as the listener hears them, float32 at LISTENER_RATE, and of how many frames.
+
+    They end in silence, up to a whole second, since matrix libraries set up again for every new length.
+    """
+    resampled = samples if rate == LISTENER_RATE else soxr.resample(samples, rate, LISTENER_RATE)
+    silence = round(_SILENCE_S * LISTENER_RATE)
+    silence += -(len(resampled) + silence) % LISTENER_RATE
+    return np.pad(np.asarray(resampled, np.float32), (0, silence)), len(resampled) // _STEP + 1
+
+
+def listen_together(listener: Listener, samples: Sequence[Tensor]) -> list[Tensor]:
+    """Return the features (frames, FEATURES) of each of several recordings `resampled_in_silence` of at most 30 s."""
+    hops = [len(one) // _HOP for one in samples]
+    within = inside(hops, listener.window.device)
+    spectrum = listener.spectrum(together(samples))
+    features = listener.encode(spectrum, None if within is None else within.mT)
+    return [row[: count // 2] for row, count in zip(features, hops, strict=True)]
 
 
 def on_frames(features: Tensor, frames: int) -> Tensor:

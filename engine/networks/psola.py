@@ -52,41 +52,64 @@ def passed(speed: Tensor) -> Tensor:
     return below * torch.special.sinc(bins / (2 * READ_TIMES)) ** -4
 
 
-def moved(
-    flat: Tensor,
-    source_hertz: np.ndarray,
-    hertz: np.ndarray,
-    voiced: Tensor,
-    start_cycles: float = 0.0,
-    stays: np.ndarray | None = None,
-) -> Tensor:
-    """Bring a flat excitation to another pitch, float32 ((frames - 1) * HOP,).
+@dataclass(frozen=True)
+class Course:
+    """The way from one pitch to another, in steps: all of it that is known before the sound is.
 
-    flat: coefficients of its spline (READ_TIMES * (frames - 1) * HOP,); source_hertz, hertz (frames,): its pitch and
-    the wanted one; voiced (frames,): where it has one, 0..1. Its periods lie where those of pulses that begin with
-    `start_cycles` do; or, if the pitch of some frames `stays`, in step with the recording in these.
+    source: int64 (steps + 1,), phases of the pitch that was; wanted: of the other one, or if it is `in_step`, what is
+    gained on the pulses of the recording; gain: float32 (steps,); periods: so many at most; last_begins: the step and
+    its share where the last whole period of the source begins.
+    """
+
+    source: Tensor
+    wanted: Tensor
+    gain: Tensor
+    periods: int
+    in_step: bool
+    last_begins: tuple[int, float]
+
+
+def course(
+    source_hertz: np.ndarray, hertz: np.ndarray, start_cycles: float = 0.0, stays: np.ndarray | None = None
+) -> Course:
+    """Return the course from one pitch (frames,) to another, on the processor.
+
+    Periods will lie where those of pulses that begin with `start_cycles` do; or, if the pitch of some frames `stays`,
+    in step with the recording in these.
     """
     had, wanted = cycles_between(source_hertz, HOP // _STEP), cycles_between(hertz, HOP // _STEP)
-    gain = torch.from_numpy(np.sqrt(np.diff(wanted) / (READ_TIMES * _STEP)).astype(np.float32)).to(flat.device)
-    source = _fixed(had, flat.device)
-    # of the glottis, at whole numbers
-    pulses = _Phases(torch.cummax(source - _place_of_energy(flat, source, voiced), 0).values)
-    if stays is None or not stays[:-1].any():
-        cycles = _fixed(wanted + start_cycles, flat.device)
+    gain = torch.from_numpy(np.sqrt(np.diff(wanted) / (READ_TIMES * _STEP)).astype(np.float32))
+    in_step = stays is not None and bool(stays[:-1].any())
+    if stays is None or not in_step:
+        cycles = wanted + start_cycles
         periods = int(np.floor(wanted[-1] + start_cycles) - np.floor(start_cycles)) + 2
     else:
-        gained = wanted - had
-        gained += _to_whole_numbers(gained, np.repeat(stays[:-1], HOP // _STEP))
-        cycles = torch.cummax(pulses.cycles + _fixed(gained, flat.device), 0).values
+        cycles = wanted - had
+        cycles += _to_whole_numbers(cycles, np.repeat(stays[:-1], HOP // _STEP))
         periods = int(had[-1] + wanted[-1]) + len(had) + 2  # not fewer: how many there are is not known here
+    last = len(had) - 1 - 1.0 / (had[-1] - had[-2])
+    step = int(np.clip(last, 0, len(had) - 2))
+    share = float(np.clip(last - step, 0.0, 1.0))
+    return Course(_fixed(had), _fixed(cycles), gain, periods, in_step, (step, share))
+
+
+def moved(flat: Tensor, voiced: Tensor, way: Course) -> Tensor:
+    """Bring a flat excitation to another pitch, float32 ((frames - 1) * HOP,).
+
+    flat: coefficients of its spline (READ_TIMES * (frames - 1) * HOP,); voiced (frames,): where it has a pitch, 0..1;
+    way: on the same device.
+    """
+    # of the glottis, at whole numbers
+    pulses = _Phases(torch.cummax(way.source - _phase_of_pulses(flat, way.source, voiced), 0).values)
+    cycles = torch.cummax(pulses.cycles + way.wanted, 0).values if way.in_step else way.wanted
     first = cycles[0] >> _BITS
-    marks = (first + torch.arange(periods, device=flat.device)) << _BITS
-    begins = _begins(pulses, source, _nearest(pulses, had, *_Phases(cycles).place(marks)))
-    return _added(flat, begins, cycles - (first << _BITS), gain)
+    synthesis_marks = (first + torch.arange(way.periods, device=flat.device)) << _BITS
+    marks = _analysis_marks(pulses, way.source, _nearest_marks(pulses, way, *_Phases(cycles).place(synthesis_marks)))
+    return _overlap_added(flat, marks, cycles - (first << _BITS), way.gain)
 
 
-def _fixed(cycles: np.ndarray, device: torch.device) -> Tensor:
-    return torch.from_numpy(np.rint(cycles * _CYCLE).astype(np.int64)).to(device)
+def _fixed(cycles: np.ndarray) -> Tensor:
+    return torch.from_numpy(np.rint(cycles * _CYCLE).astype(np.int64))
 
 
 def _to_whole_numbers(gained: np.ndarray, stays: np.ndarray) -> np.ndarray:
@@ -96,28 +119,23 @@ def _to_whole_numbers(gained: np.ndarray, stays: np.ndarray) -> np.ndarray:
     return np.interp(np.arange(len(gained)), np.flatnonzero(stays), missing[:-1][stays])
 
 
-def _nearest(pulses: _Phases, had: np.ndarray, before: Tensor, share: Tensor) -> Tensor:
-    """Return the period of the recording that is nearest to each place, as a phase; near the end, the last whole one.
-
-    had: the cycles of its pitch (steps + 1,).
-    """
+def _nearest_marks(pulses: _Phases, way: Course, before: Tensor, share: Tensor) -> Tensor:
+    """Return the period of the recording that is nearest to each place, as a phase; at the end, the last whole one."""
     nearest = (pulses.at(before, share) + _CYCLE // 2) >> _BITS
-    last_begins = len(had) - 1 - 1.0 / (had[-1] - had[-2])
-    step = int(np.clip(last_begins, 0, len(had) - 2))
     first = -(-pulses.cycles[0] >> _BITS)
-    last = pulses.at(step, float(np.clip(last_begins - step, 0.0, 1.0))) >> _BITS
+    last = pulses.at(*way.last_begins) >> _BITS
     return nearest.clamp(first, torch.maximum(first, last)) << _BITS
 
 
 @dataclass(frozen=True)
-class _Begins:
-    """Where periods begin among the samples of a spline: so many `after` the one with a number; and their length."""
+class _AnalysisMarks:
+    """Analysis marks among the samples of a spline: so many `after` the one with a number; and the period there."""
 
     number: Tensor
     after: Tensor
     length: Tensor
 
-    def read(self, flat: Tensor, which: Tensor, cycles: Tensor) -> Tensor:
+    def period(self, flat: Tensor, which: Tensor, cycles: Tensor) -> Tensor:
         """Return what lies so many cycles after the beginnings, at the power of samples that are a cycle apart."""
         length = self.length.index_select(0, which)
         places = torch.addcmul(self.after.index_select(0, which), cycles, length)
@@ -125,32 +143,32 @@ class _Begins:
         return length.sqrt() * _between(flat, self.number.index_select(0, which) + before.int(), places - before)
 
 
-def _begins(pulses: _Phases, source: Tensor, wanted: Tensor) -> _Begins:
+def _analysis_marks(pulses: _Phases, source: Tensor, wanted: Tensor) -> _AnalysisMarks:
     before, share = pulses.place(wanted)
     length = float(READ_TIMES * _STEP * _CYCLE) / (source[before + 1] - source[before]).float()
-    return _Begins(READ_TIMES * (before * _STEP - 1).int(), READ_TIMES * _STEP * share, length)
+    return _AnalysisMarks(READ_TIMES * (before * _STEP - 1).int(), READ_TIMES * _STEP * share, length)
 
 
-def _added(flat: Tensor, begins: _Begins, cycles: Tensor, gain: Tensor) -> Tensor:
+def _overlap_added(flat: Tensor, marks: _AnalysisMarks, cycles: Tensor, gain: Tensor) -> Tensor:
     """Fade, within each cycle, from the period after its beginning to the one before the next beginning.
 
     cycles (steps + 1,): the phase, from the first beginning on; gain (steps,).
     """
     count = _IN_CACHE if flat.device.type == "cpu" else len(gain)
     added = [
-        _added_steps(flat, begins, cycles[first : first + count + 1], gain[first : first + count])
+        _overlap_added_steps(flat, marks, cycles[first : first + count + 1], gain[first : first + count])
         for first in range(0, len(gain), count)
     ]
     return torch.cat(added)
 
 
-def _added_steps(flat: Tensor, begins: _Begins, cycles: Tensor, gain: Tensor) -> Tensor:
+def _overlap_added_steps(flat: Tensor, marks: _AnalysisMarks, cycles: Tensor, gain: Tensor) -> Tensor:
     after, whole = _within_steps(cycles)
     before = after.floor()
     which, after = (whole + before.int()).flatten(), (after - before).flatten()
     fade = 0.5 - 0.5 * torch.cos(torch.pi * after)
-    one, next_one = begins.read(flat, which, after), begins.read(flat, which + 1, after - 1.0)
-    return (torch.addcmul(one, fade, next_one - one).view(-1, _STEP) * gain[:, None]).flatten()
+    period, next_period = marks.period(flat, which, after), marks.period(flat, which + 1, after - 1.0)
+    return (torch.addcmul(period, fade, next_period - period).view(-1, _STEP) * gain[:, None]).flatten()
 
 
 def _within_steps(cycles: Tensor) -> tuple[Tensor, Tensor]:
@@ -174,7 +192,7 @@ def _between(flat: Tensor, numbers: Tensor, share: Tensor) -> Tensor:
     return torch.addcmul(steady, share, torch.addcmul(linear, share, torch.addcmul(square, share, cubic)))
 
 
-def _place_of_energy(flat: Tensor, cycles: Tensor, voiced: Tensor) -> Tensor:
+def _phase_of_pulses(flat: Tensor, cycles: Tensor, voiced: Tensor) -> Tensor:
     """Return where within its period the energy lies, as phases (steps + 1,): the pulse of the glottis, as it closes.
 
     cycles (steps + 1,): phases of the pitch; voiced (frames,): consonants, whose energy is as large once it is flat,

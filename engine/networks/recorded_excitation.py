@@ -18,8 +18,10 @@ import torch
 from scipy import ndimage
 from torch import Tensor
 
+from engine.carrying import on_device
 from engine.networks.band_filters import Mix, log_gain, response
-from engine.networks.psola import READ_TIMES, moved, passed
+from engine.networks.batches import together
+from engine.networks.psola import READ_TIMES, Course, course, moved, passed
 from engine.networks.spectral_frames import BINS, blocks_of, cut_frames, frame_spectra, join_pieces, pieces_of
 
 _SAME_SEMITONES, _SHORTEST_RUN = 0.02, 20  # less is no other pitch, if it lasts for so many frames
@@ -53,14 +55,14 @@ class RecordedExcitation:
 
     @staticmethod
     def stacked(windows: Sequence["RecordedExcitation"]) -> "RecordedExcitation":
-        """Return those of windows of equal length as a batch; hertz: (batch, frames)."""
+        """Return those of windows as a batch, zeros after the shorter ones; hertz: of the longest."""
         frames, shares, highest, envelopes = (
-            torch.stack(one) for one in zip(*((w.frames, w.share, w.highest, w.envelope) for w in windows), strict=True)
+            together(one) for one in zip(*((w.frames, w.share, w.highest, w.envelope) for w in windows), strict=True)
         )
         reach = None
         if any(one.reach is not None for one in windows):
-            reach = torch.stack([torch.ones_like(w.share[:, 0]) if w.reach is None else w.reach for w in windows])
-        hertz = np.stack([one.hertz for one in windows])
+            reach = together([torch.ones_like(w.share[:, 0]) if w.reach is None else w.reach for w in windows])
+        hertz = max((one.hertz for one in windows), key=len)
         return RecordedExcitation(frames, hertz, shares, highest, envelopes, windows[0].table, reach)
 
     def share_of_bins(self) -> Tensor:
@@ -76,37 +78,65 @@ class RecordedExcitation:
 
         in_step: stretches whose pitch stays are left as they are, and what is between them is in step with them.
         """
-        ratio = hertz / self.hertz
-        semitones = 12 * np.abs(np.log2(ratio))
-        if semitones.max() <= _SAME_SEMITONES:
-            return self
-        kept = ((_KEPT_SEMITONES + _FADE_SEMITONES - semitones) / _FADE_SEMITONES).clip(0.0, 1.0)
-        if not kept.any():
-            return replace(self, hertz=hertz, share=torch.zeros_like(self.share))  # moving it would be for nothing
-        stays = _long_runs(semitones <= _SAME_SEMITONES) & in_step
-        samples = moved(self._flat(ratio), self.hertz, hertz, self.share.amax(1), start_cycles, stays)
-        frames, envelope = cut_frames(samples, len(hertz)), torch.zeros_like(self.envelope)
-        if stays.any():
-            stay = self._placed(stays)[:, None] > 0.0
-            frames, envelope = torch.where(stay, self.frames, frames), torch.where(stay, self.envelope, envelope)
-        share = self.share * self._placed(kept)[:, None]
-        reach = self._placed(ratio) if ratio.min() < 1.0 else None
-        return replace(self, frames=frames, hertz=hertz, share=share, envelope=envelope, reach=reach)
+        [way] = on_device([move(self.hertz, hertz, start_cycles, in_step)], self.frames.device)
+        return self.moved(way)
 
-    def _flat(self, ratio: np.ndarray) -> Tensor:
+    def moved(self, way: "Move") -> "RecordedExcitation":
+        """Return the excitation after a move, which lies on its device."""
+        if way.course is None:
+            return self if way.stays else replace(self, hertz=way.hertz, share=torch.zeros_like(self.share))
+        samples = moved(self._flat(way.speed), self.share.amax(1), way.course)
+        frames, envelope = cut_frames(samples, len(way.hertz)), torch.zeros_like(self.envelope)
+        if way.stays:
+            stay = way.stay[:, None] > 0.0
+            frames, envelope = torch.where(stay, self.frames, frames), torch.where(stay, self.envelope, envelope)
+        share = self.share * way.kept[:, None]
+        reach = way.ratio if way.falls else None
+        return replace(self, frames=frames, hertz=way.hertz, share=share, envelope=envelope, reach=reach)
+
+    def _flat(self, speed: Tensor) -> Tensor:
         """Return the flat excitation as `moved` reads it, without what would fold back when the periods of each frame
-        are read `ratio` (frames,) times as fast."""
-        speed = self._placed(ndimage.maximum_filter1d(ratio, _BESIDE).clip(1.0))
+        are read at a speed (frames,)."""
 
         def pieces_in(block: slice) -> Tensor:
             parts = response(-self.envelope[block], self.table, passed(speed[block]))
             return pieces_of(Mix(frame_spectra(self.frames[block]), *parts).spectra(), READ_TIMES)[None]
 
-        blocks = blocks_of(len(ratio), self.frames.device)
-        return join_pieces(map(pieces_in, blocks), len(ratio), READ_TIMES)[0]
+        blocks = blocks_of(len(speed), self.frames.device)
+        return join_pieces(map(pieces_in, blocks), len(speed), READ_TIMES)[0]
 
-    def _placed(self, curve: np.ndarray) -> Tensor:
-        return torch.from_numpy(curve.astype(np.float32)).to(self.frames.device)
+
+@dataclass(frozen=True)
+class Move:
+    """What is known of a move to another pitch before the sound is; tensors float32 (frames,).
+
+    hertz: float32 (frames,); course: None where nothing is moved: all `stays`, or is too far away; speed: of reading;
+    ratio: of the pitches, which somewhere `falls`; kept, stay: 0..1, how much of each frame, and where some `stays`.
+    """
+
+    hertz: np.ndarray
+    course: Course | None
+    stays: bool
+    falls: bool
+    ratio: Tensor
+    speed: Tensor
+    kept: Tensor
+    stay: Tensor
+
+
+def move(source_hertz: np.ndarray, hertz: np.ndarray, start_cycles: float, in_step: bool) -> Move:
+    """Return the move from one pitch (frames,) to another (see `RecordedExcitation.at_pitch`), on the processor."""
+    ratio = hertz / source_hertz
+    semitones = 12 * np.abs(np.log2(ratio))
+    kept = ((_KEPT_SEMITONES + _FADE_SEMITONES - semitones) / _FADE_SEMITONES).clip(0.0, 1.0)
+    is_same = bool(semitones.max() <= _SAME_SEMITONES)
+    if is_same or not kept.any():  # beyond, moving it would be for nothing
+        return Move(hertz, None, is_same, False, *[torch.zeros(0)] * 4)
+    stays = _long_runs(semitones <= _SAME_SEMITONES) & in_step
+    way = course(source_hertz, hertz, start_cycles, stays)
+    speed = ndimage.maximum_filter1d(ratio, _BESIDE).clip(1.0)
+    curves = (torch.from_numpy(curve.astype(np.float32)) for curve in (ratio, speed, kept, stays))
+    return Move(hertz, way, bool(stays.any()), bool(ratio.min() < 1.0), *curves)
 
 
 def _long_runs(chosen: np.ndarray) -> np.ndarray:

@@ -15,6 +15,7 @@ PIECE = TRANSFORM  # samples that a filtered frame may take
 PIECE_BEGINS = (TRANSFORM - WINDOW) // 4  # samples before the frame itself
 BINS = TRANSFORM // 2 + 1
 _IN_CACHE = 128  # frames: a processor takes two to ten times as long where their spectra do not stay in its cache
+_ON_CARD = 2400  # frames of all windows, more than the longest has: their spectra take 250 MB
 
 
 def cut_frames(samples: np.ndarray | Tensor, frames: int) -> Tensor:
@@ -26,9 +27,9 @@ def cut_frames(samples: np.ndarray | Tensor, frames: int) -> Tensor:
     return nn.functional.pad(samples, (HOP, after)).unfold(-1, WINDOW, HOP)
 
 
-def blocks_of(frames: int, device: torch.device) -> Iterator[slice]:
-    """Yield the frames that are best computed at once: a few on a processor, all elsewhere."""
-    count = _IN_CACHE if device.type == "cpu" else frames
+def blocks_of(frames: int, device: torch.device, windows: int = 1) -> Iterator[slice]:
+    """Yield the frames of each of some windows that are best computed at once: a few on a processor, more elsewhere."""
+    count = _IN_CACHE if device.type == "cpu" else max(1, _ON_CARD // windows)
     yield from (slice(first, min(first + count, frames)) for first in range(0, frames, count))
 
 

@@ -25,8 +25,10 @@ from torch import Tensor, nn
 
 from engine.analysis.envelope import BANDS, FLOOR
 from engine.analysis.pitch import Pitch
+from engine.carrying import on_device
 from engine.networks.band_filters import Mix, filter_table, log_gain, response
-from engine.networks.excitation import noise_at, pulse_train
+from engine.networks.batches import inside, together
+from engine.networks.excitation import noise_at, pulse_curves, pulses_of
 from engine.networks.layers import (
     HIGHEST_LEARNED_HERTZ,
     ConvNextBlock,
@@ -44,6 +46,7 @@ from engine.networks.spectral_frames import (
     join_pieces,
     pieces_of,
 )
+from engine.units import HOP
 
 _CHANNELS = 256
 _DILATIONS = (1, 2, 1, 2)
@@ -73,9 +76,9 @@ class Residual:
 
     @staticmethod
     def stacked(residuals: Sequence["Residual"]) -> "Residual":
-        """Return those of windows of equal length in one recording as a batch."""
+        """Return those of windows in one recording as a batch, zeros after the shorter ones."""
         frames, envelopes, shares = (
-            torch.stack(one) for one in zip(*((r.frames, r.envelope, r.share) for r in residuals), strict=True)
+            together(one) for one in zip(*((r.frames, r.envelope, r.share) for r in residuals), strict=True)
         )
         return Residual(frames, envelopes, shares, residuals[0].known)
 
@@ -102,17 +105,18 @@ class Synthesizer(nn.Module):
         return self.table[:, :BINS]
 
     def filters(
-        self, envelope: Tensor, hertz: Tensor, voicing: Tensor, last: int | None = None
+        self, envelope: Tensor, hertz: Tensor, voicing: Tensor, last: int | None = None, within: Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return the log gain of harmonics, that of noise, and extra phase in radians, each (batch, frames, BANDS).
 
-        last: so many of the frames instead.
+        last: so many of the frames instead; within: (batch, frames, 1), 0 after the end of shorter windows.
         """
         level = envelope.amax(2, keepdim=True)
         prosody = torch.stack([torch.log2(hertz.clamp_max(HIGHEST_LEARNED_HERTZ) / 220.0), voicing * 2 - 1], 2)
-        hidden = self.enter(torch.cat([((envelope - level) / 2 + 1.5).clamp_min(-3.0), prosody], 2))
+        entered = torch.cat([((envelope - level) / 2 + 1.5).clamp_min(-3.0), prosody], 2)
+        hidden = self.enter(entered if within is None else entered * within)
         for block, kept in zip(self.blocks, frames_after_blocks(_DILATIONS, last or hidden.shape[1]), strict=True):
-            hidden = block(hidden, None, kept if last else None)
+            hidden = block(hidden, None, kept if last else None, within)
         if last:
             envelope, voicing = envelope[:, -last:], voicing[:, -last:]
         harmonic, noise, phase = self.leave(hidden).float().chunk(3, dim=2)
@@ -131,9 +135,13 @@ class Synthesizer(nn.Module):
         noise: Tensor,
         residual: Residual | None = None,
         recorded: RecordedExcitation | None = None,
+        within: Tensor | None = None,
     ) -> Tensor:
-        """Synthesize samples (batch, (frames - 1) * HOP) from frames, and excitations of that length."""
-        filters, frames = self.filters(envelope, hertz, voicing), envelope.shape[1]
+        """Synthesize samples (batch, (frames - 1) * HOP) from frames, and excitations of that length.
+
+        within: (batch, frames, 1), 0 after the end of shorter windows, where the excitations are zero.
+        """
+        filters, frames = self.filters(envelope, hertz, voicing, within=within), envelope.shape[1]
         pulses, noise = cut_frames(pulses, frames), cut_frames(noise, frames)
         shared = residual is not None and recorded is not None and residual.frames is recorded.frames
 
@@ -144,7 +152,7 @@ class Synthesizer(nn.Module):
             gains = [curve[:, block] for curve in filters]
             return self.pieces(gains, pulses[:, block], noise[:, block], hiss, own, envelope[:, block])
 
-        return join_pieces(map(pieces_in, blocks_of(frames, envelope.device)), frames)
+        return join_pieces(map(pieces_in, blocks_of(frames, envelope.device, len(envelope))), frames)
 
     def residual(self, frames: Tensor, envelope: Tensor, voicing: Tensor, share: Tensor, known: Tensor) -> Residual:
         """Return the residual of a recording's frames (..., frames, 2 * HOP), each centred on its frame.
@@ -154,12 +162,15 @@ class Synthesizer(nn.Module):
         """
         return Residual(frames, envelope, unvoiced_share(voicing) * share, known)
 
-    def recorded(self, frames: Tensor, envelope: Tensor, pitch: Pitch, share: Tensor) -> RecordedExcitation:
+    def recorded(
+        self, frames: Tensor, envelope: Tensor, pitch: Pitch, share: Tensor, voicing: Tensor | None = None
+    ) -> RecordedExcitation:
         """Return the voiced excitation of a recording's frames (frames, 2 * HOP), each centred on its frame.
 
-        envelope (frames, BANDS), absolute; share (frames, BANDS), 0..1, wanted where there is a pitch.
+        envelope (frames, BANDS), absolute; share (frames, BANDS), 0..1, wanted where there is a pitch; voicing: that
+        of the pitch, if it lies on their device.
         """
-        voicing = torch.from_numpy(pitch.voicing).to(share.device)
+        voicing = torch.from_numpy(pitch.voicing).to(share.device) if voicing is None else voicing
         voiced = torch.sigmoid((voicing - UNVOICED) * 12)[:, None] * share
         measured = envelope.clamp_min(LOWEST)
         return RecordedExcitation(frames, pitch.hertz, voiced, envelope + LARGEST_LIFT, measured, self.table)
@@ -224,10 +235,57 @@ def synthesize(
     and recorded: of these frames, for the place of noise and of all that is voiced.
     """
     device = synthesizer.table.device
+    [source] = on_device([source_of(pitch, first_sample, cycles, seed)], device)
+    envelope = torch.as_tensor(envelope).to(device)
+    [samples] = synthesize_together(synthesizer, [envelope], [source], [residual], [recorded])
+    return samples.cpu().numpy()
+
+
+@dataclass(frozen=True)
+class Source:
+    """What is synthesized from beside the envelope, float32: pitch and voicing (frames,), what the pulses are made of
+    (4, frames - 1), and noise ((frames - 1) * HOP,)."""
+
+    hertz: Tensor
+    voicing: Tensor
+    pulses: Tensor
+    noise: Tensor
+
+
+def source_of(pitch: Pitch, first_sample: int, cycles: float, seed: int) -> Source:
+    """Return the source for a pitch (see `synthesize`), on the processor."""
+    hertz = torch.from_numpy(pitch.hertz)
+    curves, _ = pulse_curves(hertz[None], cycles)
+    noise = torch.from_numpy(noise_at(first_sample, (len(hertz) - 1) * HOP, seed))
+    return Source(hertz, torch.from_numpy(pitch.voicing), curves[:, 0], noise)
+
+
+def synthesize_together(
+    synthesizer: Synthesizer,
+    envelopes: Sequence[Tensor],
+    sources: Sequence[Source],
+    residuals: Sequence[Residual | None],
+    excitations: Sequence[RecordedExcitation | None],
+) -> list[Tensor]:
+    """Synthesize several windows (see `synthesize`) where all of them lie: samples ((frames - 1) * HOP,) of each."""
     with torch.inference_mode():
-        hertz = torch.from_numpy(pitch.hertz)[None]
-        pulses, _ = pulse_train(hertz, cycles, device)
-        noise = torch.from_numpy(noise_at(first_sample, pulses.shape[1], seed))[None]
-        frames = (torch.as_tensor(one)[None].to(device) for one in (envelope, hertz[0], pitch.voicing))
-        samples = synthesizer(*frames, pulses, noise.to(device), residual, recorded)
-    return samples[0].cpu().numpy()
+        hertz, voicing = together([one.hertz for one in sources], 1.0), together([one.voicing for one in sources])
+        pulses = together([pulses_of(one.pulses[:, None])[0] for one in sources])
+        excited = pulses, together([one.noise for one in sources]), *_stacked(residuals, excitations)
+        within = inside([len(one) for one in envelopes], synthesizer.table.device)
+        samples = synthesizer(together(envelopes), hertz, voicing, *excited, within)
+    return [row[: len(one.noise)] for row, one in zip(samples, sources, strict=True)]
+
+
+def _stacked(
+    residuals: Sequence[Residual | None], excitations: Sequence[RecordedExcitation | None]
+) -> tuple[Residual | None, RecordedExcitation | None]:
+    """Return what of the recording all windows keep, as a batch; the frames of both once, where they are the same."""
+    if len(residuals) == 1 and len(excitations) == 1:
+        return residuals[0], excitations[0]
+    hisses, voices = [one for one in residuals if one], [one for one in excitations if one]
+    residual = Residual.stacked(hisses) if hisses else None
+    recorded = RecordedExcitation.stacked(voices) if voices else None
+    if residual and recorded and all(one.frames is other.frames for one, other in zip(hisses, voices, strict=True)):
+        recorded = replace(recorded, frames=residual.frames)
+    return residual, recorded

@@ -21,6 +21,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from engine.carrying import on_device
 from engine.features.clips import Clip
 from engine.features.foreign_content import load_foreign
 from engine.features.retrieval import FrameSearch, gather_retrieval_frames, in_context, nearest_frames
@@ -34,7 +35,7 @@ from engine.networks.losses import envelope_distance
 from engine.networks.timbre_encoder import timbre_input
 from engine.training.pieces import Batch, PackedClips, Piece, loud_frames, make_batch
 from engine.training.plan import TrainingPlan
-from engine.training.step_draws import Choices, Step, StepDraws, around, on_device
+from engine.training.step_draws import Choices, Step, StepDraws, around
 
 Figures = dict[str, float]
 _TIMBRE_RATE = 16.0  # times the decoder's

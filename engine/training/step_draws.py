@@ -75,18 +75,3 @@ class Choices:
 def around(own: RetrievalFrames, clip: int, first: int, frames: int) -> slice:
     """Return the rows of a voice's frames that belong to a part of a clip or to its surroundings."""
     return own.near(clip, first - _ELSEWHERE_FRAMES, first + frames + _ELSEWHERE_FRAMES)
-
-
-def on_device(draws: Sequence[StepDraws], device: torch.device) -> list[StepDraws]:
-    """Copy the draws of several steps to a device, all whole numbers at once and all others."""
-    if device.type == "cpu":
-        return list(draws)
-    given = [value for one in draws for value in vars(one).values()]
-    there = {}
-    for kind in (torch.int64, torch.float32):
-        parts = [value.flatten() for value in given if value.dtype == kind]
-        there[kind] = iter(torch.cat(parts).to(device).split([len(part) for part in parts]))
-    return [
-        StepDraws(**{name: next(there[value.dtype]).reshape(value.shape) for name, value in vars(one).items()})
-        for one in draws
-    ]

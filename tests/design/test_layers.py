@@ -23,6 +23,7 @@ ENGINE = {
     "workers": "threads that work on one recording side by side",
     "forks": "processes forked from one that has computed",
     "devices": "processor and GPUs",
+    "carrying": "numbers on their way to a GPU and back",
     "files": "files that appear whole or not at all",
     "progress": "progress of long work",
     "pinned": "files that are fetched on request, by their checksum",

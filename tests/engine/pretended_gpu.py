@@ -4,6 +4,7 @@ What is computed with them is what the processor computes, to the bit; what a GP
 devices in one operation, and numpy. So it can be tried anywhere whether all is moved that has to be.
 """
 
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -21,6 +22,43 @@ _MIXED = {_aten._to_copy, _aten.to, _aten.copy_, _aten.index, _aten.index_put, _
 _WAITING = {_aten._local_scalar_dense, _aten.nonzero, _aten.masked_select, _aten.equal, _aten.is_nonzero}
 
 
+class Memory:
+    """What is held on the pretended GPU in bytes, of what has been made since this was: now, and at most."""
+
+    def __init__(self) -> None:
+        self.now = self.peak = 0
+        self._users: dict[int, int] = {}
+
+    def count(self, made: "_Elsewhere") -> None:
+        """Count the storage of a tensor, which others may share, until the last of them is gone."""
+        storage = made.held.untyped_storage()
+        place, size = storage.data_ptr(), storage.nbytes()
+        if not self._users.get(place):
+            self.now += size
+            self.peak = max(self.peak, self.now)
+        self._users[place] = self._users.get(place, 0) + 1
+        weakref.finalize(made, self._leave, place, size)
+
+    def _leave(self, place: int, size: int) -> None:
+        self._users[place] -= 1
+        if not self._users[place]:
+            del self._users[place]
+            self.now -= size
+
+
+_METERS: list[Memory] = []
+
+
+@contextmanager
+def memory() -> Iterator[Memory]:
+    """Within `pretended_gpu`: give what is held there from now on."""
+    _METERS.append(meter := Memory())
+    try:
+        yield meter
+    finally:
+        _METERS.remove(meter)
+
+
 class _Elsewhere(torch.Tensor):
     held: torch.Tensor
 
@@ -35,6 +73,8 @@ class _Elsewhere(torch.Tensor):
             device=THERE,
         )
         made.held = held
+        for meter in _METERS:
+            meter.count(made)
         return made
 
     @classmethod

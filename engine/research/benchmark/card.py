@@ -6,6 +6,7 @@
 machine     the hardware and the versions that the figures depend on
 conversion  seconds of work per second of sound, and memory, for songs of several lengths: on the card, and on the
             processor with several numbers of threads
+batches     a conversion with one window at a time on the card, and with as many as its share of memory holds
 difference  how far the card's conversions are from the processor's, in decibels below them
 training    100 epochs of a voice of 3 minutes; on the processor an estimate of them
 steps       a training step by itself: how long it takes to queue, how long the card works on it, and how often a step
@@ -24,6 +25,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -32,6 +34,7 @@ from engine.audio.files import read_audio
 from engine.conversion.convert import convert
 from engine.conversion.settings import ConversionSettings
 from engine.devices import Device, choose_device
+from engine.features import analysed_windows
 from engine.features.clips import Clip, analyse_clip
 from engine.networks.base import load_base
 from engine.research.benchmark.devices import difference_db
@@ -46,7 +49,7 @@ from engine.training.plan import TrainingPlan
 from engine.training.train import estimate_training, train
 from engine.voices.voice import load_voice
 
-SECTIONS = ("machine", "conversion", "difference", "training", "steps")
+SECTIONS = ("machine", "conversion", "difference", "batches", "training", "steps")
 MOST_DB = -60.0  # that a card's conversion may differ
 _VOICE = "koguchi"
 _PACKAGES = ("numpy", "scipy", "onnxruntime", "soundfile", "soxr", "swift-f0")
@@ -81,7 +84,7 @@ def run(options: argparse.Namespace) -> Iterator[str]:
     device, extent = choose_device(options.device), QUICK if options.quick else Extent()
     sections = {
         "machine": _machine, "conversion": _conversion, "difference": _difference, "training": _training,
-        "steps": _steps,
+        "steps": _steps, "batches": _batches,
     }  # fmt: skip
     yield from sections[options.section](device, extent)
 
@@ -145,6 +148,26 @@ def _difference(device: Device, extent: Extent) -> Iterator[str]:
                 apart = difference_db(wanted, found)
                 verdict = "below" if apart < MOST_DB else "NOT below"
                 yield f"| {seconds:g} s in stereo, {transpose:+d} | {apart:.1f} dB | {verdict} {MOST_DB:g} dB |"
+
+
+def _batches(device: Device, extent: Extent) -> Iterator[str]:
+    """Convert the second length in windows one by one and in batches, each once more before it is timed."""
+    voice, seconds = load_voice(_VOICE), extent.lengths_s[1]
+    yield "| windows at once | s of work per s of sound | MB of the card |"
+    yield "| ---: | ---: | ---: |"
+    with tempfile.TemporaryDirectory(prefix="timbre-card-") as folder:
+        source = Path(folder) / "source.wav"
+        write_long_source(joined_recordings(SAMPLES), source, seconds)
+        recording = read_audio(source)
+        for most_bytes in (0, analysed_windows.MOST_BYTES)[: 1 if device.kind == "cpu" else 2]:
+            with patch.object(analysed_windows, "MOST_BYTES", most_bytes):
+                together = analysed_windows.windows_together(device.torch_device)
+                for _ in range(2):
+                    started = time.perf_counter()
+                    convert(recording, voice, ConversionSettings(transpose=3), device=device.identifier)
+                took_s = time.perf_counter() - started
+            held = f"{torch.cuda.max_memory_reserved() / 1e6:.0f}" if device.kind == "cuda" else "-"
+            yield f"| {together} | {took_s / seconds:.4f} | {held} |"
 
 
 def _lesson(seconds: float) -> list[Clip]:
