@@ -371,15 +371,13 @@ def audio_of(recording: Recording) -> Audio:
     >>> audio_of((np.zeros(44100), 44100)).duration_s, audio_of("vocal.flac").duration_s
     (1.0, 3.0)
     """
-    if isinstance(recording, str | os.PathLike) or hasattr(recording, "read"):
-        return read_audio(recording)
     if isinstance(recording, tuple) and len(recording) == 2:
         audio = Audio(*recording)  # type: ignore[arg-type]  # it checks them
         refuse_unscaled(audio.samples)
         return audio
     if isinstance(recording, Audio):  # which may be far above full scale on purpose
         return recording
-    raise _no_recording(recording)
+    return read_audio(recording)  # type: ignore[arg-type]  # it says what is no file
 
 
 def _no_recording(given: object) -> AudioError:

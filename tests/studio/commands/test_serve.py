@@ -81,7 +81,8 @@ def test_announce_opens_no_page_that_nobody_wants_or_sees(settings, local_only, 
 def test_serve_shows_its_log_where_it_is_asked_for_or_no_terminal_is(arguments, is_terminal, level, monkeypatch):
     levels = []
     monkeypatch.setattr(server, "run_server", lambda settings, service, announce: levels.append(service.log_level))
-    monkeypatch.setattr("studio.commands.serve.sys", SimpleNamespace(stderr=SimpleNamespace(isatty=lambda: is_terminal)))
+    terminal = SimpleNamespace(isatty=lambda: is_terminal)
+    monkeypatch.setattr("studio.commands.serve.sys", SimpleNamespace(stderr=terminal))
     assert CliRunner().invoke(cli.app, ["serve", *arguments]).exit_code == 0
     assert levels == [level]
 
