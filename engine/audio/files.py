@@ -377,7 +377,7 @@ def audio_of(recording: Recording) -> Audio:
         return audio
     if isinstance(recording, Audio):  # which may be far above full scale on purpose
         return recording
-    return read_audio(recording)  # type: ignore[arg-type]  # it says what is no file
+    return read_audio(recording)  # which says what is no file
 
 
 def _no_recording(given: object) -> AudioError:
