@@ -169,10 +169,10 @@ class LiveElement extends Listener {
       else if (data.closed) this.#end(running.last ?? CUT);
       else Object.assign(running, data);
     };
-    worker.postMessage({ address: address.href, rate: context.sampleRate });
     stream.getAudioTracks()[0].addEventListener("ended", () => this.#running === running && this.#lost(running));
     await context.audioWorklet.addModule(new URL("./live-worklet.js", import.meta.url));
     await context.resume();
+    worker.postMessage({ address: address.href, rate: context.sampleRate }); // now that its blocks can be played
   }
 
   #lost(running) {
