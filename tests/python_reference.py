@@ -1,4 +1,4 @@
-"""The reference of `engine` by topic, for the lessons: made of signatures and docstrings, so that it is as the code is."""
+"""The reference of `engine` by topic, for the lessons: made of signatures and docstrings."""
 
 import inspect
 import re
@@ -46,7 +46,8 @@ def _modules() -> dict[str, str]:
 def _page(name: str, title: str, about: str, _: str) -> str:
     names = names_of(name)
     lines = [f"# Python: {title}", "", f"{about} All of it comes from `engine`; more in `help(engine)`.", ""]
-    lines += ["| name | |", "|---|---|", *(f"| [`{one}`]({name}.md#{one.lower()}) | {_cell(_summary(one))} |" for one in names)]
+    lines += ["| name | |", "|---|---|"]
+    lines += [f"| [`{one}`]({name}.md#{one.lower()}) | {_cell(_summary(one))} |" for one in names]
     for one in names:
         lines += ["", f"## `{one}`", "", *_entry(one, getattr(engine, one))]
     return "\n".join(lines) + "\n"

@@ -121,10 +121,6 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def changes_since(version: str, changes: str) -> str:
-    """Return the parts of a changelog that are newer than a version.
-
-    >>> changes_since("0.2.0", "# Changes\\n\\n## 0.3.0\\n\\n- More\\n\\n## 0.2.0\\n\\n- Less\\n")
-    '## 0.3.0\\n\\n- More'
-    """
+    """Return the parts of a changelog that are newer than a version."""
     parts = re.split(r"^(?=## )", changes, flags=re.MULTILINE)[1:]
     return "".join(one for one in parts if _numbers(one.partition("\n")[0]) > _numbers(version)).strip()

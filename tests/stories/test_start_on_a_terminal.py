@@ -18,7 +18,7 @@ _PROGRAM = "import sys; sys.argv[0] = 'timbre-studio'; from studio.commands.cli 
 
 @pytest.fixture
 def started(tmp_path, home):
-    """Start it on a terminal until the browser is called: what it wrote, and the addresses that the browser was given."""
+    """Start it on a terminal until the browser is called: what it wrote, and the address that the browser got."""
     browser, opened = tmp_path / "browser", tmp_path / "opened"
     browser.write_text(f'#!/bin/sh\necho "$1" >> "{opened}"\n')
     browser.chmod(0o755)

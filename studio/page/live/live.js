@@ -10,7 +10,6 @@ import { MIX, Sounding } from "./inputs.js";
 import { measureDelay } from "./live-latency.js";
 import { Played, canChoose, playTone } from "./live-outputs.js";
 import { LivePanel } from "./live-panel.js";
-import { devicesOf } from "./microphone-choice.js";
 import { alteration, openMicrophone, refusal, sourceOf } from "./microphone.js";
 import { tr } from "./texts.js";
 
@@ -109,9 +108,11 @@ class LiveElement extends Listener {
   /** Devices have come or gone: a session whose microphone was pulled out goes on when that is there again. */
   async #lookAgain() {
     await this.#panel.listDevices();
-    const there = await devicesOf("audioinput"), awaited = this.#awaited;
+    const there = await navigator.mediaDevices.enumerateDevices(), awaited = this.#awaited;
     if (!awaited || this.#running || this.#stream) return;
-    if (!there.some((one) => one.deviceId === awaited.id || one.groupId === awaited.group)) return;
+    // the system's choice has the id "default", whichever microphone that is now: its group tells
+    const isIt = ({ kind, deviceId, groupId }) => kind === "audioinput" && (groupId === awaited.group || (deviceId === awaited.id && deviceId !== "default"));
+    if (!there.some(isIt)) return;
     this.#panel.record.setAttribute("aria-pressed", awaited.isRecorded);
     this.#start();
   }

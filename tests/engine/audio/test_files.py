@@ -561,7 +561,7 @@ def test_read_audio_reads_whatever_is_open_for_bytes(tmp_path: Path) -> None:
         for file in (memory, memory, spooled, temporary, raw):
             assert np.array_equal(read_audio(file).samples, whole.samples)
             assert np.array_equal(audio_of(file).samples, whole.samples)
-    with pytest.raises(AudioError, match="open file cannot be read: read of closed file|I/O operation on closed file"):
+    with pytest.raises(AudioError, match="open file cannot be read"):
         read_audio(spooled)
     for wrong in (io.StringIO("text"), b"bytes", 3, None):
         with pytest.raises(AudioError, match=f"not {type(wrong).__name__}"):
