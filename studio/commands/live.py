@@ -33,6 +33,7 @@ if TYPE_CHECKING:  # the engine takes seconds to load
 
 _RATE = 48_000  # of devices and of the measurement
 _MIX = "mix"
+_BACK_WITHIN_S, _LOOKS_EVERY_S = 600.0, 1.0  # a device that is gone
 _Devices = tuple[int | str | None, int | str | None]  # input and output, by number or name
 
 
@@ -243,7 +244,21 @@ def _perform(
         stream = _opened(stack, sounddevice, devices, count, rate, callback)
         say(tr("Use headphones. Keys: t and g transpose, b bypass, n next voice, p push to talk, q ends."))
         slow = complained = False
-        while stream.active and keys.look():
+        waits = 0
+        names_used = _names_of(sounddevice, devices)
+        while keys.look():
+            if not stream.active:
+                if performance.failure is not None or waits * _LOOKS_EVERY_S >= _BACK_WITHIN_S:
+                    break
+                if waits == 0:
+                    typer.echo(err=True)  # after the line that is written over
+                    say(tr("The sound device is gone. It goes on when you connect it again; q ends."))
+                waits += 1
+                time.sleep(_LOOKS_EVERY_S)
+                with suppress(EngineError):
+                    stream = _reopened(stack, sounddevice, names_used, count, rate, callback)
+                    waits = 0
+                continue
             _show(converter, performance.report.glitches)
             performance.flush()
             time.sleep(0.1)
@@ -258,6 +273,24 @@ def _perform(
             raise performance.failure
         if not stream.active:
             raise EngineError(tr("The sound device is gone: connect it and start again."))
+
+
+def _names_of(sounddevice: ModuleType, devices: _Devices) -> _Devices:
+    """Return devices by their names: numbers change when one comes or goes, and so does what the system chooses."""
+    kinds = ("input", "output")
+    with suppress(sounddevice.PortAudioError, ValueError, KeyError):
+        found = [str(sounddevice.query_devices(one, kind)["name"]) for one, kind in zip(devices, kinds, strict=True)]
+        return found[0], found[1]
+    return devices
+
+
+def _reopened(
+    stack: ExitStack, sounddevice: ModuleType, devices: _Devices, count: int, rate: int, callback: Callable[..., None]
+) -> "Stream":
+    """Open devices that were gone. Raises EngineError while they are; no other is taken in their place."""
+    sounddevice._terminate()  # PortAudio lists devices once, when it begins
+    sounddevice._initialize()
+    return _opened(stack, sounddevice, devices, count, rate, callback)
 
 
 def _opened(
