@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated
@@ -30,6 +31,7 @@ if TYPE_CHECKING:  # the engine takes seconds to load
     from engine.live.inputs import Inputs
     from engine.live.settings import LiveSettings
     from engine.voices.voice import Voice
+    from studio.commands.live_keys import Keys
 
 _RATE = 48_000  # of devices and of the measurement
 _MIX = "mix"
@@ -241,23 +243,13 @@ def _perform(
                 outdata.fill(0)
                 raise sounddevice.CallbackStop from cause
 
-        stream = _opened(stack, sounddevice, devices, count, rate, callback)
+        stream: Stream | None = _opened(stack, sounddevice, devices, count, rate, callback)
         say(tr("Use headphones. Keys: t and g transpose, b bypass, n next voice, p push to talk, q ends."))
         slow = complained = False
-        waits = 0
-        names_used = _names_of(sounddevice, devices)
-        while keys.look():
-            if not stream.active:
-                if performance.failure is not None or waits * _LOOKS_EVERY_S >= _BACK_WITHIN_S:
-                    break
-                if waits == 0:
-                    typer.echo(err=True)  # after the line that is written over
-                    say(tr("The sound device is gone. It goes on when you connect it again; q ends."))
-                waits += 1
-                time.sleep(_LOOKS_EVERY_S)
-                with suppress(EngineError):
-                    stream = _reopened(stack, sounddevice, names_used, count, rate, callback)
-                    waits = 0
+        reopen = partial(_reopened, stack, sounddevice, _names_of(sounddevice, devices), count, rate, callback)
+        while stream is not None and (stream.active or performance.failure is None) and keys.look():
+            if not stream.active and performance.failure is None:
+                stream = _awaited(keys, reopen)
                 continue
             _show(converter, performance.report.glitches)
             performance.flush()
@@ -271,8 +263,6 @@ def _perform(
                 typer.echo("\n" + _too_slow(settings), err=True)
         if performance.failure is not None:
             raise performance.failure
-        if not stream.active:
-            raise EngineError(tr("The sound device is gone: connect it and start again."))
 
 
 def _names_of(sounddevice: ModuleType, devices: _Devices) -> _Devices:
@@ -282,6 +272,19 @@ def _names_of(sounddevice: ModuleType, devices: _Devices) -> _Devices:
         found = [str(sounddevice.query_devices(one, kind)["name"]) for one, kind in zip(devices, kinds, strict=True)]
         return found[0], found[1]
     return devices
+
+
+def _awaited(keys: "Keys", reopen: "Callable[[], Stream]") -> "Stream | None":
+    """Wait until a device that is gone is back; None if q is pressed. Raises EngineError if that takes long."""
+    typer.echo(err=True)  # after the line that is written over
+    say(tr("The sound device is gone. It goes on when you connect it again; q ends."))
+    for _ in range(round(_BACK_WITHIN_S / _LOOKS_EVERY_S)):
+        if not keys.look():
+            return None
+        time.sleep(_LOOKS_EVERY_S)
+        with suppress(EngineError):
+            return reopen()
+    raise EngineError(tr("The sound device is gone: connect it and start again."))
 
 
 def _reopened(
