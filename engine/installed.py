@@ -74,10 +74,39 @@ def install_again() -> str:
         return f"uv tool upgrade --reinstall {NAME}"
     if _belongs_to(_PIPX):
         return f"pipx reinstall {NAME}"
-    source, editable = _origin()
+    source, editable = origin()
     if editable:
         return f"{_installs()} -e {_quoted(source)}"
     return f"{_installs()} {'--reinstall' if _by_uv() else '--force-reinstall'} {_quoted(source)}"
+
+
+def install_from(source: str) -> str:
+    """Return the command that installs this program from its name, a folder or a wheel, in place of the one here.
+
+    What is beside it stays: no other package is installed again.
+
+    >>> install_from("newer/timbre_studio-9.0.0-py3-none-any.whl").endswith("py3-none-any.whl")
+    True
+    """
+    if source != NAME:
+        return f"{_installs()} {_quoted(source)}"
+    if _belongs_to(_UV_TOOL):
+        return f"uv tool upgrade {NAME}"
+    return f"pipx upgrade {NAME}" if _belongs_to(_PIPX) else f"{_installs()} --upgrade {NAME}"
+
+
+def newest_in_index() -> list[str]:
+    """Return the arguments of the command that finds the newest version in the package index, and installs nothing.
+
+    It asks the index that pip, or uv, is set up for, and its last word is NAME-VERSION or NAME==VERSION.
+
+    >>> newest_in_index()[-1]
+    'timbre-studio'
+    """
+    asks = ["install", "--dry-run", "--no-deps", "--upgrade", NAME]
+    if _by_uv():
+        return ["uv", "pip", asks[0], "--python", sys.executable, *asks[1:]]
+    return [sys.executable, "-m", "pip", *asks]
 
 
 def installed_files(suffix: str) -> list[Path]:
@@ -128,8 +157,13 @@ def _installs() -> str:
     return f"{shown_path(Path(sys.executable))} -m pip install"
 
 
-def _origin() -> tuple[str, bool]:
-    """Return the folder or the file that this was installed from (PEP 610), and whether it runs from there."""
+def origin() -> tuple[str, bool]:
+    """Return where this was installed from (PEP 610): a folder, a file, an address, or its name in an index.
+
+    And whether it runs from there.
+
+    >>> place, runs_from_there = origin()
+    """
     found = _distribution()
     text = found.read_text("direct_url.json") if found else None
     if text is None:
@@ -137,10 +171,10 @@ def _origin() -> tuple[str, bool]:
     from urllib.parse import urlsplit
     from urllib.request import url2pathname
 
-    origin = json.loads(text)
-    place = urlsplit(origin["url"])
-    source = url2pathname(place.path) if place.scheme == "file" else origin["url"]
-    return source, bool(origin.get("dir_info", {}).get("editable"))
+    given = json.loads(text)
+    place = urlsplit(given["url"])
+    source = url2pathname(place.path) if place.scheme == "file" else given["url"]
+    return source, bool(given.get("dir_info", {}).get("editable"))
 
 
 def _distribution() -> "Distribution | None":

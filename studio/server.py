@@ -112,7 +112,7 @@ def run_server(settings: Settings, service: ServiceSettings, announce: Callable[
     SettingsError for settings that cannot work, Unavailable when the database or the storage cannot be reached.
     """
     os.umask(0o077)  # what the service and its workers write is for this user alone, whoever started them
-    start_logs()
+    start_logs(level=service.log_level)
     start_tracing()
     with contextlib.ExitStack() as opened:
         studio = open_studio(settings, service)

@@ -32,6 +32,7 @@ from studio.commands.examples import EXAMPLES
 from studio.commands.parsing import named
 from studio.learn.site import FOLDER
 from studio.page.parts.controls import setting_title
+from tests.python_reference import python_pages
 
 SAMPLES = Path(__file__).parents[1] / "engine" / "samples"
 PICTURES, SOUNDS, REFERENCE = FOLDER / "pictures", FOLDER / "sounds", FOLDER
@@ -185,7 +186,7 @@ def _cell(text: str | None) -> str:
 
 def reference() -> Mapping[str, str]:
     """Return the pages that are made of the code."""
-    return {"settings.md": settings_page(), "commands.md": commands_page()}
+    return {"settings.md": settings_page(), "commands.md": commands_page(), **python_pages()}
 
 
 # ---- all of it

@@ -323,13 +323,13 @@ def notes_of(paths: Iterable[Path], is_timed: bool = False) -> list[str]:
     return [note for note in found if note]
 
 
-def read_audio(path: Path | str, track: int | None = None) -> Audio:
+def read_audio(path: Path | str | BinaryIO, track: int | None = None) -> Audio:
     """Read a whole audio file.
 
     Parameters
     ----------
-    path : Path or str
-        A file of any kind and length that fits in memory.
+    path : Path, str or open file
+        A file of any kind and length that fits in memory, also one that is open to read bytes, such as BytesIO.
     track : int, optional
         Which sound track to read, as for `open_audio`.
 
@@ -352,6 +352,8 @@ def read_audio(path: Path | str, track: int | None = None) -> Audio:
     Traceback (most recent call last):
     engine.errors.AudioError: ...
     """
+    if not isinstance(path, str | os.PathLike):
+        return _read_open(path, track)
     with open_audio(path, track) as source:
         samples = np.concatenate(list(source.blocks()), axis=1)
         return Audio(samples, source.rate, place=place_of(source.path), notes=source.notes)
@@ -369,33 +371,38 @@ def audio_of(recording: Recording) -> Audio:
     >>> audio_of((np.zeros(44100), 44100)).duration_s, audio_of("vocal.flac").duration_s
     (1.0, 3.0)
     """
-    if isinstance(recording, str | os.PathLike):
-        return read_audio(recording)
-    if isinstance(recording, io.BufferedIOBase):
-        return _read_open(recording)
     if isinstance(recording, tuple) and len(recording) == 2:
         audio = Audio(*recording)  # type: ignore[arg-type]  # it checks them
         refuse_unscaled(audio.samples)
         return audio
     if isinstance(recording, Audio):  # which may be far above full scale on purpose
         return recording
-    raise AudioError(
+    return read_audio(recording)  # which says what is no file
+
+
+def _no_recording(given: object) -> AudioError:
+    return AudioError(
         tr(
             "A recording is the path of a file, an open file, an Audio, or a pair (samples, rate), not {name}.",
-            name=type(recording).__name__,
+            name=type(given).__name__,
         )
     )
 
 
-def _read_open(recording: BinaryIO) -> Audio:
+def _read_open(recording: BinaryIO, track: int | None) -> Audio:
     """Read an open file, such as BytesIO, from its beginning: by a file on the disk, as all else that reads files."""
-    if recording.seekable():
-        recording.seek(0)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "recording"
-        with path.open("wb") as copied:
-            shutil.copyfileobj(recording, copied)
-        return read_audio(named(path, str(getattr(recording, "name", type(recording).__name__))))
+        try:
+            if recording.seekable():
+                recording.seek(0)
+            with path.open("wb") as copied:
+                shutil.copyfileobj(recording, copied)
+        except (AttributeError, TypeError) as cause:  # it is no file, or one of text
+            raise _no_recording(recording) from cause
+        except (ValueError, OSError) as cause:
+            raise AudioError(tr("The open file cannot be read: {cause}.", cause=str(cause).rstrip("."))) from cause
+        return read_audio(named(path, str(getattr(recording, "name", type(recording).__name__))), track)
 
 
 # ---- out ----

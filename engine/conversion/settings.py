@@ -82,7 +82,7 @@ class ConversionSettings:
     texture: float = setting(
         1.0, 0.0, 1.0,
         tr("How much of the performer's own breath, growl and rasp is kept, from the highest frequencies down; 0: "
-        "fully synthesised (always so with audible reverb or bleed)."),
+        "fully synthesised (always so with audible reverb, noise or bleed)."),
     )  # fmt: skip
     formant_shift_semitones: float = setting(
         0.0, -6.0, 6.0, tr("Makes the voice sound smaller (up) or larger (down) without changing the notes.")

@@ -48,6 +48,7 @@ from studio.commands.serve import serve
 from studio.commands.short_help import add_examples, choose_help
 from studio.commands.token import token
 from studio.commands.train import train
+from studio.commands.update import update
 from studio.commands.voices import voices
 from studio.commands.wording import (
     OPTION,
@@ -229,6 +230,7 @@ app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options"
 app.command()(notebooks)
 app.command()(reaper)
 app.command()(lessons)
+app.command()(update)
 app.command()(demo)
 
 
@@ -244,4 +246,5 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def start() -> None:
     """Run `timbre-studio` as it is installed: without a command it starts the studio."""
-    main(sys.argv[1:] or ["serve"])
+    given = sys.argv[1:]
+    main(["serve", *given] if given in ([], ["--verbose"]) else given)

@@ -1,7 +1,7 @@
 """What is typed most often of each command: on top of its help, and tried by a test as far as typing goes."""
 
 EXAMPLES = {
-    "serve": ("serve", "serve --port 8000 --open-page on", "serve --host 0.0.0.0 --base-url https://voices.example.com"),
+    "serve": ("serve", "serve --port 8000 --open-page off", "serve --host 0.0.0.0 --base-url https://voices.example.com"),
     "convert": (
         "convert vocal.wav --voice koguchi",
         "convert *.wav -v koguchi -o converted/ --takes 3",
@@ -103,6 +103,7 @@ EXAMPLES = {
         "lessons --language de --out lessons",
         "lessons --language ja --out lessons",
     ),
+    "update": ("update", "update --quiet", "--language de update"),
     "demo": ("demo", "demo --voice koguchi", "demo --json"),
 }
 
@@ -112,7 +113,7 @@ MOST_USED = {
         "voice", "output", "overwrite", "takes", "transpose", "preset", "effects", "likeness", "harmony", "separate",
         "backing",
     },
-    "serve": {"host", "port", "base_url", "open_page"},
+    "serve": {"host", "port", "base_url", "open_page", "verbose"},
     "train": {"estimate", "afresh", "epochs"},
     "live": {"voice", "source", "output", "channel", "devices", "transpose"},
     "create": {"name", "consent_by", "consent_statement", "licence"},

@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated
@@ -30,9 +31,11 @@ if TYPE_CHECKING:  # the engine takes seconds to load
     from engine.live.inputs import Inputs
     from engine.live.settings import LiveSettings
     from engine.voices.voice import Voice
+    from studio.commands.live_keys import Keys
 
 _RATE = 48_000  # of devices and of the measurement
 _MIX = "mix"
+_BACK_WITHIN_S, _LOOKS_EVERY_S = 600.0, 1.0  # a device that is gone
 _Devices = tuple[int | str | None, int | str | None]  # input and output, by number or name
 
 
@@ -240,10 +243,14 @@ def _perform(
                 outdata.fill(0)
                 raise sounddevice.CallbackStop from cause
 
-        stream = _opened(stack, sounddevice, devices, count, rate, callback)
+        stream: Stream | None = _opened(stack, sounddevice, devices, count, rate, callback)
         say(tr("Use headphones. Keys: t and g transpose, b bypass, n next voice, p push to talk, q ends."))
         slow = complained = False
-        while stream.active and keys.look():
+        reopen = partial(_reopened, stack, sounddevice, _names_of(sounddevice, devices), count, rate, callback)
+        while stream is not None and (stream.active or performance.failure is None) and keys.look():
+            if not stream.active and performance.failure is None:
+                stream = _awaited(keys, reopen)
+                continue
             _show(converter, performance.report.glitches)
             performance.flush()
             time.sleep(0.1)
@@ -256,8 +263,37 @@ def _perform(
                 typer.echo("\n" + _too_slow(settings), err=True)
         if performance.failure is not None:
             raise performance.failure
-        if not stream.active:
-            raise EngineError(tr("The sound device is gone: connect it and start again."))
+
+
+def _names_of(sounddevice: ModuleType, devices: _Devices) -> _Devices:
+    """Return devices by their names: numbers change when one comes or goes, and so does what the system chooses."""
+    kinds = ("input", "output")
+    with suppress(sounddevice.PortAudioError, ValueError, KeyError):
+        found = [str(sounddevice.query_devices(one, kind)["name"]) for one, kind in zip(devices, kinds, strict=True)]
+        return found[0], found[1]
+    return devices
+
+
+def _awaited(keys: "Keys", reopen: "Callable[[], Stream]") -> "Stream | None":
+    """Wait until a device that is gone is back; None if q is pressed. Raises EngineError if that takes long."""
+    typer.echo(err=True)  # after the line that is written over
+    say(tr("The sound device is gone. It goes on when you connect it again; q ends."))
+    for _ in range(round(_BACK_WITHIN_S / _LOOKS_EVERY_S)):
+        if not keys.look():
+            return None
+        time.sleep(_LOOKS_EVERY_S)
+        with suppress(EngineError):
+            return reopen()
+    raise EngineError(tr("The sound device is gone: connect it and start again."))
+
+
+def _reopened(
+    stack: ExitStack, sounddevice: ModuleType, devices: _Devices, count: int, rate: int, callback: Callable[..., None]
+) -> "Stream":
+    """Open devices that were gone. Raises EngineError while they are; no other is taken in their place."""
+    sounddevice._terminate()  # PortAudio lists devices once, when it begins
+    sounddevice._initialize()
+    return _opened(stack, sounddevice, devices, count, rate, callback)
 
 
 def _opened(

@@ -1,7 +1,14 @@
 """`serve`: run the page and the HTTP service until stopped."""
 
+import logging
+import os
+import sys
 import webbrowser
+from dataclasses import replace
 from functools import partial
+from typing import Annotated
+
+import typer
 
 from engine.texts import tr
 from studio.commands.failures import in_one_sentence
@@ -10,7 +17,12 @@ from studio.settings.service import ServiceSettings
 
 
 @in_one_sentence
-def serve(**given: str | None) -> None:
+def serve(
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help=tr("Show the log on a terminal, too; elsewhere it is always shown."))
+    ] = False,
+    **given: str | None,
+) -> None:
     """Start the studio: the page, and the HTTP service for programs. Ctrl-C stops it without losing work.
 
     Each option is also an environment variable: --port is TIMBRE_STUDIO_PORT.
@@ -19,19 +31,32 @@ def serve(**given: str | None) -> None:
     from studio.settings.environment import load_service_settings, load_settings, unknown_variables
 
     service = load_service_settings(given)
+    if sys.stderr.isatty() and not verbose:
+        service = replace(service, log_level=logging.ERROR)
     for sentence in unknown_variables():
         complain(sentence)
     run_server(load_settings(), service, partial(announce, service))
 
 
 def announce(service: ServiceSettings, address: str, local_only: bool) -> None:
-    """Print the studio's address, open it where that is asked for, and say how programs get access."""
+    """Print the studio's address, open it where that is wanted, and say how programs get access.
+
+    A terminal gets the address alone.
+    """
     say(tr("Timbre Studio runs at {address}", address=address))
-    if service.has_api:
+    if service.has_api and not sys.stderr.isatty():
         say(tr("To create a token for the API: timbre-studio token create my-program"))
     if service.is_demo:
         say(tr("This is a public demo: anyone can use it, and all files are deleted after a while."))
     elif not local_only:
         say(tr("Other machines can reach it, so the page and the API require a token."))
-    if service.open_page == "on" and service.page != "off":
+    by_itself = service.open_page == "auto" and local_only and sys.stderr.isatty() and _has_screen()
+    if (by_itself or service.open_page == "on") and service.page != "off":
         webbrowser.open(address)
+
+
+def _has_screen() -> bool:
+    """Return whether a browser would be seen by who sits at the terminal."""
+    if "SSH_CONNECTION" in os.environ:
+        return False
+    return sys.platform in ("win32", "darwin") or bool({"DISPLAY", "WAYLAND_DISPLAY"} & set(os.environ))

@@ -142,7 +142,7 @@ def _serve(
     os.environ.update(environment_of(threads) | installation_of(settings, service).as_environment())
     with suppress(OSError, AttributeError):
         os.nice(_NICENESS)
-    start_logs()
+    start_logs(level=service.log_level)
     start_tracing()
     database = open_database(database_url(service.database_url, settings.data))
     storage = open_storage(service.storage_url, settings.data)

@@ -82,7 +82,7 @@ def main() -> int:
     stopping, woken = Stopping(service.grace_s), threading.Event()
     _obey_signals(stopping, woken)
     threading.Thread(target=_listen, args=(orders, stopping, woken), name="orders", daemon=True).start()
-    start_logs()
+    start_logs(level=service.log_level)
     start_tracing()
     log: FilteringBoundLogger = structlog.get_logger("studio.worker").bind(
         lane=order.lane, worker=order.owner.rpartition("/")[2]

@@ -34,6 +34,14 @@ CONTENTS: Final[Mapping[str, Mapping[str, str]]] = {  # titles of the parts, and
     tr("Reference"): {
         "settings": tr("Settings of the sound"),
         "commands": tr("Commands"),
+        "python-audio": tr("Python: audio"),
+        "python-analyse": tr("Python: analyse"),
+        "python-convert": tr("Python: convert"),
+        "python-train": tr("Python: train"),
+        "python-live": tr("Python: live"),
+        "python-songs": tr("Python: songs"),
+        "python-voices": tr("Python: voices"),
+        "python-basics": tr("Python: errors, units, credentials"),
     },
 }
 PAGES: Final[Mapping[str, str]] = {name: title for pages in CONTENTS.values() for name, title in pages.items()}

@@ -1,5 +1,6 @@
 """The settings of the service with ranges and descriptions, for `serve`, the environment and the page."""
 
+import logging
 import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -38,6 +39,7 @@ class ServiceConstants:
     lease_s: float = 20.0  # a worker beats every few seconds; a busy machine may swallow some beats
     attempts: int = 3  # a crash by chance happens once, one of the task's own each time
     stalled_minutes: float = 30.0  # the longest step without a report takes a few
+    log_level: int = logging.INFO  # on a terminal `serve` shows faults alone, unless it is asked for more
 
 
 @dataclass(frozen=True)
@@ -67,11 +69,9 @@ class ServiceSettings(ServiceConstants):
         ("auto", "on", "off"),
     )
     open_page: str = text_setting(
-        "off",
-        tr(
-            "Open the page in the browser of this machine once it is served: on or off.",
-        ),
-        ("on", "off"),
+        "auto",
+        tr("Open the page in the browser of this machine once it is served: auto (on its own terminal), on or off."),
+        ("auto", "on", "off"),
     )
     database_url: str = text_setting(
         "", tr("sqlite:///FILE or postgresql://...; default: a file in the data folder.")

@@ -53,7 +53,7 @@ def create_token(database: Database, account: Account, name: str, expires_s: flo
             insert(tokens).values(
                 id=token_id,
                 account_id=account.id,
-                name=checked_name(name, "A token"),
+                name=checked_name(name, tr("A token")),
                 digest=digest_of(secret),
                 created_at=Now(),
                 expires_at=None if expires_s is None else Now() + expires_s,

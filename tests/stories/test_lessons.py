@@ -17,10 +17,12 @@ from PIL import Image
 from playwright.sync_api import expect
 from typer.testing import CliRunner
 
+import engine
 from studio.commands.cli import app
 from studio.learn.site import FOLDER
 from studio.settings.environment import HOME_VARIABLE, PREFIX
 from tests import lessons
+from tests.python_reference import TOPICS, names_of, python_pages
 
 ROOT = Path(__file__).parents[2]
 RATE = 44_100
@@ -138,10 +140,24 @@ def test_programs_of_a_lesson_run(lesson, desk):
     assert (desk / "take2.wav").is_file()
 
 
-@pytest.mark.parametrize("name", ["settings.md", "commands.md"])
-def test_reference_is_what_the_code_says(name):
-    written = (FOLDER / name).read_text(encoding="utf-8")
-    assert written == lessons.reference()[name], "python -m tests.lessons writes it anew"
+def test_reference_is_what_the_code_says():
+    written = {name: (FOLDER / name).read_text(encoding="utf-8") for name in lessons.reference()}
+    assert written == lessons.reference(), "python -m tests.lessons writes it anew"
+
+
+def test_reference_of_python_shows_everything_that_is_offered_once():
+    shown = [name for topic in TOPICS for name in names_of(topic)]
+    assert sorted(shown) == sorted(engine.__all__)
+    assert all(names_of(topic) for topic in TOPICS)
+
+
+def test_reference_of_python_shows_what_a_function_takes_gives_raises_and_an_example():
+    entry = python_pages()["python-convert.md"].partition("## `convert`\n")[2].partition("\n## ")[0]
+    assert "convert(recording, voice, settings=None, report=None, device='auto', threads=None, rate='source')" in entry
+    assert "| `voice` | Voice, ImportedVoice, str or Path: Loaded, or as `load_any_voice` takes it" in entry
+    for part in ("**Parameters**", "**Returns**", "**Raises**", "| `VoiceError` |", ">>> conversion = convert("):
+        assert part in entry
+    assert "### `Audio.mono`\n\n```\nAudio.mono()\n```" in python_pages()["python-audio.md"]
 
 
 # ---- sounds and pictures

@@ -217,7 +217,7 @@ def main() -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)  # the service closes stdin when it stops
     threading.Thread(target=_listen, args=(orders, stopping, woken), name="orders", daemon=True).start()
-    start_logs()
+    start_logs(level=service.log_level)
     log: FilteringBoundLogger = structlog.get_logger("studio.dispatcher")
     database = open_database(database_url(service.database_url, settings.data), create=False)
     dispatcher = Dispatcher(service, database, RayCluster(settings, service), log, order.owner)

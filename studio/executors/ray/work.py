@@ -77,7 +77,7 @@ def carry_out(order: RayOrder) -> tuple[str, str]:
 def _context(data: str, given: ServiceSettings) -> WorkerContext:
     """Create the process's context, once."""
     prepare_torch()  # before anything brings torch
-    start_logs()
+    start_logs(level=given.log_level)
     start_tracing()
     settings = Settings(Path(data)) if data else load_settings()
     # a node may use other addresses for database and storage than the service

@@ -2,7 +2,8 @@
 
 import { avatar } from "./avatar.js";
 import { make } from "./dom.js";
-import { MicrophoneChoice, devicesOf, listed } from "./microphone-choice.js";
+import { OutputChoice } from "./live-outputs.js";
+import { MicrophoneChoice } from "./microphone-choice.js";
 import { LOWEST_DB, Notes, PitchPicture, level, write } from "./live-display.js";
 import { clock } from "./roll-drawing.js";
 import { signed, tr } from "./texts.js";
@@ -20,6 +21,7 @@ const PRESETS = {
   Safe: { block_ms: 120, look_ahead_ms: 100, reserve_ms: 160 },
 };
 const PRESET_NAMES = { Fast: tr("Fast"), Balanced: tr("Balanced"), Safe: tr("Safe") };
+const GUIDE = "../learn/live.html#into-obs-discord-or-a-call";
 const NEXT_TIME = tr("This counts from the next start.");
 
 const button = (label, onclick, more = {}) => make("button", { type: "button", class: "pill", onclick, ...more }, label);
@@ -46,13 +48,15 @@ export class LivePanel {
   #lost = 0;
   #losses = []; // when sound was lost of late
 
-  /** told: {change(values), start(), again(), measure(), record(), input(), output()}. */
+  /** told: {change(values), start(), again(), measure(), record(), hear(), tone(), input(), output()}. */
   constructor(settings, told) {
     this.#settings = settings;
     this.#told = told;
     for (const [name, one] of Object.entries(settings)) this.#inputs[name] = this.#input(name, one);
     this.microphone = new MicrophoneChoice({ device: () => this.#counts(), input: () => told.input() });
-    this.output = make("select", { onchange: () => told.output() });
+    this.outputs = new OutputChoice(() => told.output());
+    this.hear = button(tr("Hear yourself"), () => told.hear(), { class: "pill wide", "aria-pressed": "false", title: tr("Your microphone as it is, without a voice and without delay.") });
+    this.tone = button(tr("Test tone"), () => told.tone(), { class: "pill wide", title: tr("Two seconds on the output: the other program must show a level.") });
     this.warned = make("p", { class: "warned", role: "status" });
     this.button = make("button", { type: "button", class: "start", onclick: () => told.start() }, tr("Start"));
     this.record = button("", () => told.record(), { class: "pill record", "aria-pressed": "false" });
@@ -73,15 +77,14 @@ export class LivePanel {
 
   #inspector() {
     const labelled = (name) => make("label", { title: this.#settings[name].meaning }, make("span", {}, MORE[name]), this.#inputs[name]);
-    const device = (label, ...fields) => make("label", { class: "device" }, make("span", { class: "unseen" }, label), ...fields);
     const part = (title, ...children) => make("section", {}, make("h2", {}, title), ...children);
     return make("div", { class: "inspector" },
       part(tr("Delay"), make("p", { class: "delay" }, this.#light, this.#delay, " ", this.#delaySaid),
         make("div", { class: "pills", role: "group", "aria-label": tr("Delay") }, this.#presets), this.#nextTime, this.measure, this.measured),
       part(tr("Key"), this.#steps()),
       part(tr("Character"), this.#inputs.style.node, Object.entries(SLIDERS).map(([name, label]) => this.#slider(name, label))),
-      part(tr("Devices"), make("div", { class: "device" }, this.microphone.nodes), "setSinkId" in AudioContext.prototype ? device(tr("Output"), this.output) : null,
-        make("p", { class: "small" }, tr("Use headphones to avoid feedback."))),
+      part(tr("Devices"), make("div", { class: "device" }, this.microphone.nodes, this.outputs.nodes), make("div", { class: "pills" }, this.hear, this.tone),
+        make("p", { class: "small" }, tr("Use headphones to avoid feedback."), " ", make("a", { href: new URL(GUIDE, import.meta.url).href, target: "timbre-lessons" }, tr("Into OBS, Discord or a call")))),
       make("details", {}, make("summary", {}, tr("More settings")), make("div", { class: "more" }, Object.keys(MORE).map(labelled)), this.figures));
   }
 
@@ -170,14 +173,13 @@ export class LivePanel {
 
   /** Offer devices, as the browser lists them; their names are known once it has given the microphone. */
   async listDevices() {
-    this.microphone.list();
-    listed(this.output, await devicesOf("audiooutput"), tr("Default output"));
+    await Promise.all([this.microphone.list(), this.outputs.list()]);
   }
 
   // ---- the bar
 
   #dock() {
-    return make("div", { class: "dock" }, this.button, this.record, this.bypass, this.#adjust, this.status, this.switch, this.warned,
+    return make("div", { class: "dock" }, this.button, this.record, this.bypass, this.#adjust, this.status, this.switch, this.outputs.asked, this.warned,
       make("p", { class: "small hint" }, tr("Tap a voice, or press its number, while you sing.")));
   }
 
@@ -260,7 +262,7 @@ export class LivePanel {
     [this.#lost, this.#losses] = [0, []];
     this.switch.hidden = true;
     this.button.textContent = tr("Stop");
-    this.measure.disabled = this.record.disabled = true;
+    this.measure.disabled = this.record.disabled = this.hear.disabled = true;
   }
 
   say(text, wrong = false) {
@@ -326,6 +328,6 @@ export class LivePanel {
     this.warn("");
     this.levels([LOWEST_DB, LOWEST_DB], [LOWEST_DB, LOWEST_DB]);
     this.button.textContent = tr("Start");
-    this.measure.disabled = false;
+    this.measure.disabled = this.hear.disabled = false;
   }
 }

@@ -28,7 +28,7 @@ function open({ address, rate }) {
 
 // Nothing has begun before the WebSocket is open, so to stop then is to be closed.
 function ask(message) {
-  if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message));
+  if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message));
   else if (message.stop) postMessage({ closed: true });
 }
 

@@ -6,8 +6,9 @@
 // start and stop.
 
 import { Listener, isTyped, tell } from "./dom.js";
-import { Sounding } from "./inputs.js";
+import { MIX, Sounding } from "./inputs.js";
 import { measureDelay } from "./live-latency.js";
+import { Played, canChoose, playTone } from "./live-outputs.js";
 import { LivePanel } from "./live-panel.js";
 import { alteration, openMicrophone, refusal, sourceOf } from "./microphone.js";
 import { tr } from "./texts.js";
@@ -17,9 +18,9 @@ const WHILE_SINGING = [
 ];
 const SILENT_DB = -100;
 const LEVELS_MS = 50; // between two pictures of the levels: more would take time from the conversion
-const GONE = tr("The microphone is gone. Connect it and press Start.");
+const GONE = tr("The microphone is gone. It goes on when you connect it again.");
+const UNPLUGGED = tr("The microphone is gone.");
 const CUT = tr("The connection to the studio has ended. Press Start to go on.");
-const SILENCED = tr("The chosen output does not play. Choose another.");
 const UNHEARD = tr("The clicks were not found. Turn the speakers up, or hold the microphone to the headphones, and measure again.");
 const inDb = (share) => (share ? 20 * Math.log10(share) : SILENT_DB);
 
@@ -31,10 +32,23 @@ function levelOf(analyser) {
   return [inDb(peak), inDb(Math.sqrt(samples.reduce((sum, one) => sum + one * one, 0) / samples.length))];
 }
 
+/** Return a node with the chosen input of a source, or the mean of all. */
+function inputOf(source, choice) {
+  const { context } = source, count = source.mediaStream.getAudioTracks()[0].getSettings().channelCount ?? 1;
+  const split = new ChannelSplitterNode(context, { numberOfOutputs: count }), numbers = Array.from({ length: count }, (_, place) => place);
+  const taken = choice === MIX ? numbers : numbers.filter((place) => place === choice - 1);
+  const mono = new GainNode(context, { gain: 1 / Math.max(1, taken.length) });
+  source.connect(split);
+  for (const place of taken) split.connect(mono, place);
+  return mono;
+}
+
 class LiveElement extends Listener {
   #data = null;
   #panel = null;
-  #running = null; // {stream, context, source, node, worker, lag, input, output}
+  #running = null; // {stream, context, source, node, worker, lag, input, output, played}
+  #hearing = null; // {stream, context, played, input}: oneself, without a voice
+  #awaited = null; // {id, group, isRecorded}: a microphone that was pulled out
   #stream = null; // of a session that is being asked for
   #used = null; // ticket
   #again = false; // whether it begins again as soon as it has ended
@@ -69,8 +83,10 @@ class LiveElement extends Listener {
       },
       measure: () => this.#measure(),
       record: () => this.#record(),
+      hear: () => (this.#hearing ? this.#stopHearing() : this.#hearMyself()),
+      tone: () => this.#playTone(),
       input: () => this.#running?.node?.port.postMessage({ choice: this.#panel.microphone.input }),
-      output: () => this.#playTo(this.#running?.context).catch((error) => this.#panel.say(error.message, true)),
+      output: () => this.#settle(),
     });
     this.replaceChildren(...this.#panel.nodes);
     if (refusal()) {
@@ -78,15 +94,27 @@ class LiveElement extends Listener {
       this.#panel.say(refusal(), true);
     } else {
       this.#panel.listDevices();
-      navigator.mediaDevices.addEventListener("devicechange", () => this.#panel.listDevices());
+      navigator.mediaDevices.addEventListener("devicechange", () => this.#lookAgain());
     }
   }
 
-  async #playTo(context) {
-    if (!context?.setSinkId || context.sinkId === this.#panel.output.value) return;
-    await context.setSinkId(this.#panel.output.value).catch(() => {
-      throw new Error(SILENCED);
-    });
+  /** Play where it is to be played now; what does not work is said. */
+  async #settle() {
+    for (const { played } of [this.#running, this.#hearing].filter(Boolean)) {
+      await played.settle().catch((error) => this.#panel.say(error.message, true));
+    }
+  }
+
+  /** Devices have come or gone: a session whose microphone was pulled out goes on when that is there again. */
+  async #lookAgain() {
+    await this.#panel.listDevices();
+    const there = await navigator.mediaDevices.enumerateDevices(), awaited = this.#awaited;
+    if (!awaited || this.#running || this.#stream) return;
+    // the system's choice has the id "default", whichever microphone that is now: its group tells
+    const isIt = ({ kind, deviceId, groupId }) => kind === "audioinput" && (groupId === awaited.group || (deviceId === awaited.id && deviceId !== "default"));
+    if (!there.some(isIt)) return;
+    this.#panel.record.setAttribute("aria-pressed", awaited.isRecorded);
+    this.#start();
   }
 
   #key(event) {
@@ -111,7 +139,7 @@ class LiveElement extends Listener {
     this.#panel.say(tr("Asking for the microphone ..."));
     try {
       const stream = await openMicrophone(this.#panel.microphone.device.value);
-      this.#panel.listDevices();
+      await this.#panel.listDevices(); // before anything is played
       return stream;
     } catch (error) {
       this.#panel.say(error.message, true);
@@ -120,6 +148,8 @@ class LiveElement extends Listener {
   }
 
   async #start() {
+    this.#awaited = null;
+    this.#stopHearing();
     this.#panel.begin();
     this.#stream = await this.#microphone();
     if (!this.#stream) return this.#end();
@@ -132,7 +162,7 @@ class LiveElement extends Listener {
     const address = new URL(`../live/${ticket}`, import.meta.url);
     address.protocol = address.protocol.replace("http", "ws");
     const worker = new Worker(new URL("./live-socket.js", import.meta.url));
-    const running = { stream, context, source, worker, node: null, lag: 0, unsent: 0, sounding: new Sounding() };
+    const running = { stream, context, source, worker, played: new Played(context, this.#panel.outputs), node: null, lag: 0, unsent: 0, sounding: new Sounding() };
     this.#running = running;
     worker.onmessage = ({ data }) => {
       if (this.#running !== running) return;
@@ -140,22 +170,27 @@ class LiveElement extends Listener {
       else if (data.closed) this.#end(running.last ?? CUT);
       else Object.assign(running, data);
     };
-    worker.postMessage({ address: address.href, rate: context.sampleRate });
-    stream.getAudioTracks()[0].addEventListener("ended", () => this.#running === running && this.#finish(GONE));
+    stream.getAudioTracks()[0].addEventListener("ended", () => this.#running === running && this.#lost(running));
     await context.audioWorklet.addModule(new URL("./live-worklet.js", import.meta.url));
     await context.resume();
-    await this.#playTo(context);
+    worker.postMessage({ address: address.href, rate: context.sampleRate }); // now that its blocks can be played
+  }
+
+  #lost(running) {
+    const { deviceId: id, groupId: group } = running.stream.getAudioTracks()[0].getSettings();
+    this.#awaited = { id, group, isRecorded: this.#panel.isRecording };
+    this.#finish(GONE);
   }
 
   #told(running, said) {
-    if (said.ready) this.#ready(running, said.ready);
+    if (said.ready) this.#ready(running, said.ready).catch((error) => this.#end(String(error.message ?? error)));
     if (said.meter) this.#metered(running, said.meter);
     if (said.notice) this.#panel.say(said.notice, true);
     if (said.error) running.last = said.error;
     if (said.finished) running.last = said.finished.task ? tr("{why} The recording is in History.", { why: running.why ?? tr("Stopped.") }) : running.why ?? tr("Stopped.");
   }
 
-  #ready(running, { block, lag, delay_ms, reserve }) {
+  async #ready(running, { block, lag, delay_ms, reserve }) {
     const { context, source } = running;
     running.node = new AudioWorkletNode(context, "timbre-live", {
       numberOfInputs: 1, numberOfOutputs: 2, outputChannelCount: [2, 1], channelInterpretation: "discrete",
@@ -166,13 +201,15 @@ class LiveElement extends Listener {
     const { port1, port2 } = new MessageChannel();
     running.node.port.postMessage({ port: port1 }, [port1]);
     running.worker.postMessage({ port: port2 }, [port2]);
-    source.connect(running.node).connect(context.destination);
+    source.connect(running.node);
     [running.input, running.output] = [context.createAnalyser(), context.createAnalyser()];
     running.node.connect(running.input, 1);
     running.node.connect(running.output);
     if (this.#panel.isRecording) running.recordedFrom = context.currentTime;
     this.#panel.recorded(this.#panel.isRecording ? 0 : null);
     if (this.#panel.isBypassed) this.#change({ bypass: true });
+    await running.played.hear(running.node);
+    if (this.#running !== running) return;
     this.#panel.say(tr("Listening: sing!"));
     this.#panel.warn(alteration(running.stream));
     this.dataset.state = "running";
@@ -212,6 +249,57 @@ class LiveElement extends Listener {
     Object.assign(this.dataset, { heard: ms ?? "-", lost, work: meter.work });
   }
 
+  /** Play the microphone as it is, by the browser alone: no voice, no service, and hardly a delay. */
+  async #hearMyself() {
+    const panel = this.#panel, stream = await this.#microphone();
+    if (!stream) return;
+    const { context, source } = sourceOf(stream), input = context.createAnalyser();
+    const hearing = { stream, context, input, played: new Played(context, panel.outputs) };
+    this.#hearing = hearing;
+    stream.getAudioTracks()[0].addEventListener("ended", () => this.#hearing === hearing && this.#stopHearing(UNPLUGGED));
+    inputOf(source, panel.microphone.input).connect(input);
+    try {
+      await context.resume();
+      await hearing.played.hear(input);
+    } catch (error) {
+      return this.#stopHearing(error.message);
+    }
+    panel.hear.setAttribute("aria-pressed", "true");
+    panel.say(tr("This is your microphone, without a voice."));
+    this.#showMyself(hearing);
+  }
+
+  #showMyself(hearing) {
+    if (this.#hearing !== hearing) return;
+    const level = levelOf(hearing.input);
+    this.#panel.levels(level, level);
+    setTimeout(() => this.#showMyself(hearing), LEVELS_MS);
+  }
+
+  #stopHearing(why = "") {
+    if (!this.#hearing) return;
+    for (const track of this.#hearing.stream.getTracks()) track.stop();
+    this.#hearing.played.close();
+    this.#hearing = null;
+    this.#panel.hear.setAttribute("aria-pressed", "false");
+    this.#panel.say(why, Boolean(why));
+  }
+
+  /** Play a tone on the outputs; their names are known once the browser has given a microphone. */
+  async #playTone() {
+    const { outputs } = this.#panel, isFree = !this.#running && !this.#stream;
+    if (canChoose() && !outputs.areKnown && isFree) {
+      const stream = await this.#microphone();
+      for (const track of stream?.getTracks() ?? []) track.stop();
+    }
+    if (outputs.chosen.output.isGone) return; // which is asked about
+    this.#panel.tone.disabled = true;
+    if (isFree) this.#panel.say(tr("A tone is playing: the other program must show a level."));
+    await playTone(outputs).catch((error) => this.#panel.say(error.message, true));
+    this.#panel.tone.disabled = false;
+    if (isFree && !this.#running) this.#panel.say("");
+  }
+
   /** Measure the delay from the speakers into the microphone. */
   async #measure() {
     const panel = this.#panel, stream = await this.#microphone();
@@ -224,7 +312,7 @@ class LiveElement extends Listener {
       context = sound.context;
       await context.audioWorklet.addModule(new URL("./live-worklet.js", import.meta.url));
       await context.resume();
-      await this.#playTo(context);
+      await new Played(context, this.#panel.outputs).settle();
       this.#roomDelay = await measureDelay(context, sound.source);
       panel.measured.textContent = this.#roomDelay === null ? UNHEARD : tr("Speakers to microphone: {roomdelay} ms. The delay counts this from now on.", { roomdelay: Math.round(1000 * this.#roomDelay) });
       panel.say("");
@@ -260,7 +348,7 @@ class LiveElement extends Listener {
     if (running) {
       running.node?.port.postMessage({ end: true });
       running.worker.terminate(); // which closes the WebSocket
-      running.context.close();
+      running.played.close();
     }
     this.dataset.state = "stopped";
     this.#panel.end();
@@ -268,6 +356,7 @@ class LiveElement extends Listener {
       this.#again = false;
       this.#start();
     } else if (why) this.#panel.say(why, true);
+    if (this.#awaited) this.#lookAgain(); // it may be back already
   }
 }
 

@@ -6,6 +6,7 @@ import io
 import os
 import re
 import struct
+import tempfile
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -548,6 +549,23 @@ def test_audio_of_reads_an_open_file_from_its_beginning(tmp_path: Path, place: i
 def test_audio_of_names_an_open_file_that_is_none() -> None:
     with pytest.raises(AudioError, match="BytesIO"):
         audio_of(io.BytesIO(b"no sound"))
+
+
+def test_read_audio_reads_whatever_is_open_for_bytes(tmp_path: Path) -> None:
+    write_audio(tmp_path / "a.flac", Audio(tone(), RATE))
+    whole, content = read_audio(tmp_path / "a.flac"), (tmp_path / "a.flac").read_bytes()
+    memory, spooled = io.BytesIO(content), tempfile.SpooledTemporaryFile()  # noqa: SIM115 - it is read once more
+    spooled.write(content)  # as web servers keep uploads; its place is its end now
+    with tempfile.NamedTemporaryFile() as temporary, (tmp_path / "a.flac").open("rb", buffering=0) as raw, spooled:
+        temporary.write(content)
+        for file in (memory, memory, spooled, temporary, raw):
+            assert np.array_equal(read_audio(file).samples, whole.samples)
+            assert np.array_equal(audio_of(file).samples, whole.samples)
+    with pytest.raises(AudioError, match="open file cannot be read"):
+        read_audio(spooled)
+    for wrong in (io.StringIO("text"), b"bytes", 3, None):
+        with pytest.raises(AudioError, match=f"not {type(wrong).__name__}"):
+            read_audio(wrong)  # type: ignore[arg-type]
 
 
 def test_audio_of_refuses_floats_that_were_integers() -> None:

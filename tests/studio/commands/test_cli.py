@@ -277,7 +277,7 @@ def test_cli_has_exactly_the_expected_commands_and_help_lists_them():
         "voices": {"export", "import", "blend", "delete"},
     }
     alone = {"serve", "convert", "create", "report", "train", "analyse", "doctor", "demo", "mcp", "verify", "mix"}
-    alone |= {"comp", "lab", "lessons", "live", "notebooks", "reaper"}
+    alone |= {"comp", "lab", "lessons", "live", "notebooks", "reaper", "update"}
     within = {f"{group} {name}" for group, names in groups.items() for name in names}
     assert set(commands()) == alone | {*groups} | within
     assert all(f" {name} " in run("--help").stdout for name in alone | {*groups})

@@ -64,6 +64,13 @@ class Card:
     def __init__(self, rate=48_000, ends_after=None, opens=True, gains=(1.0,)):
         self.rate, self.ends_after, self.opens, self.heard = rate, ends_after, opens, []
         self.gains, self.rates = gains, []  # of its inputs
+        self.devices, self.away = [], 0  # that were opened, and how often it is not there yet
+
+    def _terminate(self):
+        self.away -= 1
+
+    def _initialize(self):
+        pass
 
     def check_input_settings(self, device, channels, kind, extra, rate):
         if rate != self.rate:
@@ -72,11 +79,12 @@ class Card:
     check_output_settings = check_input_settings
 
     def query_devices(self, device=None, kind=None):
-        return {"default_samplerate": float(self.rate), "max_input_channels": len(self.gains)}
+        return {"name": kind, "default_samplerate": float(self.rate), "max_input_channels": len(self.gains)}
 
-    def Stream(self, samplerate, blocksize, callback, channels, **_):  # PortAudio's name
-        if not self.opens or channels[0] > len(self.gains):
+    def Stream(self, samplerate, blocksize, callback, channels, device, **_):  # PortAudio's name
+        if not self.opens or channels[0] > len(self.gains) or self.away > 0:
             raise self.PortAudioError("Device unavailable")
+        self.devices.append(device)
         self.rates.append(samplerate)
         return CardStream(self, samplerate, blocksize, callback, self.gains[: channels[0]])
 
@@ -112,8 +120,10 @@ class CardStream:
         self.active = False
 
 
-def sing(card, monkeypatch, *arguments, work=0.1):
-    monkeypatch.setattr("engine.live.delay_measurement.warm_up", lambda _: work)  # whatever else the machine does
+def sing(card, monkeypatch, *arguments, work=0.1, patience=0):
+    monkeypatch.setattr("engine.live.delay_measurement.warm_up", lambda converter: work)  # whatever else the machine does
+    monkeypatch.setattr("studio.commands.live._LOOKS_EVERY_S", 0.01)
+    monkeypatch.setattr("studio.commands.live._BACK_WITHIN_S", 0.01 * patience)
     monkeypatch.setitem(sys.modules, "sounddevice", card)
     return run("live", "--content", "student", "--block-ms", "160", *arguments)
 
@@ -130,6 +140,24 @@ def test_live_keeps_the_recording_and_reports_a_lost_device(home, monkeypatch, t
     assert (len(dry), rate) == (len(converted), 48_000)
     assert len(dry) == 150 * 480
     np.testing.assert_allclose(converted, heard, atol=1e-4)
+
+
+def test_live_goes_on_when_a_lost_device_is_back_and_takes_no_other(home, monkeypatch, tmp_path):
+    card = Card(ends_after=20)
+    stream = card.Stream
+
+    def opened(**given):
+        made = stream(**given)
+        card.away = 3 if len(card.devices) == 1 else 1000  # it comes back once
+        return made
+
+    card.Stream = opened
+    done = sing(card, monkeypatch, "--record", tmp_path / "session", patience=10)
+    assert done.output.count("It goes on when you connect it again") == 2
+    assert "connect it and start again" in done.output
+    assert card.devices == [(None, None), ("input", "output")]  # by name: numbers and defaults change
+    dry, _ = soundfile.read(tmp_path / "session" / "dry.wav")
+    assert len(dry) == 2 * 20 * 480  # one recording of both
 
 
 def test_live_uses_the_sample_rate_of_the_device(home, monkeypatch):
