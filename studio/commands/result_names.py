@@ -30,23 +30,30 @@ class Named:
 
 @dataclass(frozen=True)
 class ResultNames:
-    """What `-o`, `--overwrite` and `--skip-existing` say of the results of a call."""
+    """What `-o`, `--overwrite`, `--skip-existing` and `--format` say of the results of a call."""
 
     output: str | None = None
     overwrite: bool = False
     skip_existing: bool = False
+    form: str | None = None
     _taken: set[Path] = field(default_factory=set)  # by earlier results of this call
 
     @property
     def suffix(self) -> str:
         """The suffix of all results."""
-        return self._template_suffix if self._is_template else PurePath(self._file or "").suffix or _USUAL
+        return self._template_suffix if self._is_template else PurePath(self._file or "").suffix or self._usual
 
     def check_suffix(self) -> None:
-        """Raise AudioError if no format has the suffix of the results."""
+        """Raise AudioError if no format has the suffix of the results, SettingsError if another one is asked for."""
         from engine.audio.encoders import refuse_unknown_suffix  # brings what reads and writes files
 
+        refuse_unknown_suffix(self._usual.lower())
         refuse_unknown_suffix(self.suffix.lower())
+        if self.form and self.suffix.lower() != self._usual.lower():
+            raise SettingsError(tr(
+                "-o names a {suffix} file, and --format says {form}: leave one of them out.",
+                suffix=self.suffix, form=self.form,
+            ))
 
     def check(self, recordings: Sequence[Path], is_tried: bool = False) -> None:
         """Make the folder, and refuse what cannot become the results of these recordings, before any work is done.
@@ -112,6 +119,10 @@ class ResultNames:
         raise AssertionError("unreachable")
 
     @property
+    def _usual(self) -> str:
+        return f".{self.form}" if self.form else _USUAL
+
+    @property
     def _is_template(self) -> bool:
         return "{" in (self.output or "")
 
@@ -129,12 +140,12 @@ class ResultNames:
 
     @property
     def _template_suffix(self) -> str:
-        return PurePath("x" + str(self.output).rpartition("}")[2]).suffix or _USUAL
+        return PurePath("x" + str(self.output).rpartition("}")[2]).suffix or self._usual
 
     def _base(self, recording: Path, voice: str) -> Path:
         if self._is_template:
             return self._filled(recording.stem, voice, 1)
-        return self._file or self._folder / fitting_name(recording.stem, f".{voice}{_USUAL}")
+        return self._file or self._folder / fitting_name(recording.stem, f".{voice}{self._usual}")
 
     def _filled(self, name: str, voice: str, take: int) -> Path:
         try:

@@ -24,6 +24,7 @@ from studio.actions.projects import change_project
 from studio.actions.tasks import delete_tasks
 from studio.actions.uploads import scratch_folder
 from studio.commands.in_process import carry_out_reporting, local_studio
+from studio.commands.piped import shown_path
 from studio.commands.progress import progress_bar
 from studio.commands.result_names import ResultNames
 from studio.commands.wording import say, speaker
@@ -87,7 +88,7 @@ class Converted:
         facts = self.facts
         takes = zip(self.takes, self.scores, strict=True)
         return {
-            "recording": str(self.recording),
+            "recording": shown_path(self.recording),
             "voice": {"id": facts["model"], "name": self.name},
             "style": facts["style"],
             "transpose": facts["transpose"],
