@@ -40,7 +40,7 @@ def brought_by(text: str, context: "Context") -> str:
     if text not in known:
         if text == STREAM and sys.stdin.isatty():
             raise SettingsError(tr("- reads what is piped into this command: pipe a recording, or name a file."))
-        folder = Path(context.with_resource(TemporaryDirectory(prefix=_PREFIX)))
+        folder = Path(context.find_root().with_resource(TemporaryDirectory(prefix=_PREFIX)))
         if text == STREAM:
             known[text] = str(_kept(sys.stdin.buffer, folder / "stdin"))
         else:
