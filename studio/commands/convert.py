@@ -110,6 +110,9 @@ def convert(
     as_json: AsJson = False,
     device: DeviceOption = "auto",
     threads: Threads = None,
+    jobs: Annotated[int, typer.Option("--jobs", metavar="N", min=1, max=64, help=tr(
+        "How many recordings to convert side by side; they share the cores, and the results are the same.",
+    ))] = 1,
     track: Track = None,
     separate: Annotated[
         bool, typer.Option("--separate", help=tr("FILE is a whole song."), rich_help_panel=_SONGS)
@@ -178,7 +181,7 @@ def convert(
             return
         wanted = replace(
             _wanted(voice, _preset(preset), values, effects, written, names, device),
-            project=project, is_kept=not no_project, threads=threads,
+            project=project, is_kept=not no_project, threads=threads, jobs=jobs,
         )  # fmt: skip
         if song.is_used:
             from studio.commands.songs import convert_song

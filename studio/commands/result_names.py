@@ -66,15 +66,15 @@ class ResultNames:
         if self._is_template:
             self._filled("name", "voice", 1)
             return
-        if self._file is None and not is_tried:
-            with writing_errors(self._folder / "results"):
-                self._folder.mkdir(parents=True, exist_ok=True)
-        elif self._file is not None and len(recordings) > 1:
+        if self._file is not None and len(recordings) > 1:
             raise SettingsError(tr("-o names one file for several recordings: name a folder, or use {name} in it."))
-        elif self._file is not None:
+        if self._file is not None:
             refuse_overwriting(recordings[0], [self._file])
         if not is_tried:
-            self._check_folder(self._file or self._folder / "results")
+            target = self._file or self._folder / "results"
+            with writing_errors(target):
+                target.parent.mkdir(parents=True, exist_ok=True)
+            self._check_folder(target)
 
     def takes(self, recording: Path, voice: str, takes: int) -> list[Named]:
         """Return the names of takes: vocal.kathleen.wav, vocal.kathleen.take2.wav, ..., or as the template has them."""

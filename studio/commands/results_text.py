@@ -66,10 +66,10 @@ class TakesPrinter:
                 name=done.name, voice=name,
             ))
         used = self.preset if self.preset != "auto" else facts["style"]
-        say(ntr(
+        say(tr("{name}, {used}, not transposed.", name=done.name, used=used) if not facts["transpose"] else ntr(
             "{name}, {used}, transposed by {transpose} semitone.",
             "{name}, {used}, transposed by {transpose} semitones.",
-            transpose=numeral(facts["transpose"] or 0.0, "+g"), name=done.name, used=used,
+            transpose=numeral(facts["transpose"], "+g"), name=done.name, used=used,
         ), about)
         for sentence in done.warnings:
             say(sentence, about)

@@ -74,3 +74,9 @@ def test_every_setting_from_0_to_1_says_what_one_hears_at_either_end(settings):
     assert ends
     for one in ends:
         assert re.search(r"\b0\b.*\b1\b", one.metadata["meaning"]), one.name
+
+
+def test_a_number_that_is_a_text_is_shown_as_one():
+    """Not as "must be a whole number from 1 to 10, not 3"."""
+    with pytest.raises(SettingsError, match=r'takes must be a whole number from 1 to 10, not "3"\.'):
+        ConversionSettings(takes="3")

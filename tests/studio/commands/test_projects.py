@@ -67,7 +67,9 @@ def test_projects_sets_lists_exports_and_deletes_a_project(project, tmp_path):
     assert refused_without_answer.exit_code == 1
     assert "Nothing was deleted" in refused_without_answer.stderr
     assert run("projects", "delete", project, "--yes").stderr.startswith("Deleted 1 conversion")
-    assert refused(run("projects", "export", project)) == "There is no such project."
+    gone = f"There is no project '{project}': `python -m studio projects` lists them."
+    assert refused(run("projects", "export", project)) == refused(run("projects", "delete", project)) == gone
+    assert run("projects", "list").stdout == run("projects").stdout
 
 
 def test_projects_refuses_invalid_options_in_one_sentence(project):
