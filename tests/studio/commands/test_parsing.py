@@ -10,7 +10,7 @@ from tests.catalogues import catalogue
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["convert", "--voice", "kathleen"], "Missing argument 'FILE'."),
+        (["convert", "--voice", "kathleen"], "Missing argument 'FILE|-'."),
         (["voices", "--json=3"], "Option '--json' does not take a value."),
         (["convert", "--takes"], "Option '--takes' requires an argument."),
         (["--language"], "Option '--language' requires an argument."),

@@ -106,7 +106,8 @@ def test_convert_applies_a_saved_preset_and_options_override_it(project, tmp_pat
         save_preset(studio, studio.local, "Low", Preset("melodic", {"formant_shift_semitones": -4.0}))
     for name, options in {"plain": [], "low": ["--preset", "Low"], "same": ["--preset", "Low"]}.items():
         more = ["--formant-shift-semitones", 0] if name == "same" else []
-        assert run("convert", "take.wav", "-o", f"{name}.wav", "--preset", "melodic", *options, *more).exit_code == 0
+        done = run("convert", "take.wav", "-o", f"{name}.wav", "--preset", "melodic", *options, *more)
+        assert done.exit_code == 0, done.stderr
     plain, low, same = (soundfile.read(tmp_path / f"{name}.wav")[0] for name in ("plain", "low", "same"))
     assert (plain == same).all()
     assert np.abs(plain - low).max() > 0.01
