@@ -249,6 +249,8 @@ def writing_errors(path: Path) -> Iterator[None]:
             raise AudioError(tr('The disk is full, so "{name}" was not written.', name=path.name)) from error
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise AudioError(tr('The folder "{folder}" is not writable.', folder=folder)) from error
+        if error.errno in (errno.ENOENT, errno.ENOTDIR) and folder.is_dir():  # such as /proc
+            raise AudioError(tr('The folder "{folder}" takes no files: choose another one.', folder=folder)) from error
         if error.errno in (errno.ENOENT, errno.ENOTDIR):
             raise AudioError(tr('The folder "{folder}" does not exist.', folder=folder)) from error
         raise AudioError(tr(

@@ -151,7 +151,8 @@ def _check(name: str, value: Any, metadata: Any) -> None:
     whole = isinstance(lowest, int)
     right_kind = isinstance(value, Integral if whole else Real)
     if isinstance(value, bool) or not right_kind or not lowest <= value <= highest:  # which no NaN is
-        raise SettingsError(out_of_range(name, (lowest, highest), metadata["words"], str(value)[:_SHOWN]))
+        shown = f'"{value[:_SHOWN]}"' if isinstance(value, str) else str(value)[:_SHOWN]
+        raise SettingsError(out_of_range(name, (lowest, highest), metadata["words"], shown))
 
 
 def out_of_range(name: str, limits: tuple[float, float], words: Sequence[str], value: str) -> str:

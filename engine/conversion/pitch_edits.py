@@ -213,7 +213,7 @@ class Snap(PitchEdit):
     tool: ClassVar[str] = "snap"
     meaning: ClassVar[str] = tr("Pulls sustained notes to the nearest note of the scale; vibrato and glides stay.")
 
-    strength: float = setting(1.0, 0.0, 1.0, tr("How far they are pulled; 1 is all the way."))
+    strength: float = setting(1.0, 0.0, 1.0, tr("How far they are pulled: 0 is not at all, 1 is all the way."))
     scale: str = text_setting(CHROMATIC, tr("The scale; chromatic has all notes."), words=tuple(SCALES))
 
     def change(self, curve: Curve) -> Change:

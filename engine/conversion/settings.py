@@ -56,15 +56,16 @@ class ConversionSettings:
     )
     seed: int = setting(0, 0, 2**31 - 1, tr("The same number gives exactly the same takes again."))
     likeness: float = setting(
-        0.8, 0.0, 1.0, tr("Higher sounds more like the voice, lower keeps more of the recording's own articulation.")
+        0.8, 0.0, 1.0,
+        tr("How close the articulation comes to the voice: at 0 you hear the recording's own, at 1 only the voice's."),
     )
     retrieval: float = setting(
         0.0,
         0.0,
         1.0,
         tr(
-            "How far each frame is replaced by similar ones of the voice; higher is more like the voice, lower "
-            "clearer.",
+            "How far each frame is replaced by similar ones of the voice: 0 replaces none and is clearest, 1 is most "
+            "like the voice and blurs words.",
         ),
     )
     accent: float = setting(
@@ -72,17 +73,17 @@ class ConversionSettings:
         0.0,
         1.0,
         tr(
-            "How much of the voice's own pronunciation is used; lower is clearer, above all in languages foreign to "
-            "it.",
+            "Whose pronunciation you hear: at 0 the recording's, which is clearer above all in languages foreign to "
+            "the voice, at 1 the voice's.",
         ),
     )
     consonant_protection: float = setting(
-        0.8, 0.0, 1.0, tr("How much of the recording's own breaths and unvoiced consonants is kept.")
+        0.8, 0.0, 1.0, tr("Whose breaths and unvoiced consonants you hear: at 0 the voice's, at 1 the recording's.")
     )
     texture: float = setting(
         1.0, 0.0, 1.0,
-        tr("How much of the performer's own breath, growl and rasp is kept, from the highest frequencies down; 0: "
-        "fully synthesised (always so with audible reverb, noise or bleed)."),
+        tr("How much of the performer's own breath, growl and rasp is kept, from the highest frequencies down: 0 is "
+        "fully synthesised (always so with audible reverb, noise or bleed), 1 keeps all of it."),
     )  # fmt: skip
     formant_shift_semitones: float = setting(
         0.0, -6.0, 6.0, tr("Makes the voice sound smaller (up) or larger (down) without changing the notes.")
@@ -90,7 +91,9 @@ class ConversionSettings:
     pitch_smoothing_ms: float = setting(
         0.0, 0.0, 300.0, tr("Evens out wobble in the pitch; much of it also takes out vibrato.")
     )
-    pitch_snap: float = setting(0.0, 0.0, 1.0, tr("Pulls sustained notes to the nearest semitone."))
+    pitch_snap: float = setting(0.0, 0.0, 1.0, tr(
+        "Pulls sustained notes to the nearest semitone: 0 leaves them as they were sung, 1 puts them exactly on it."
+    ))
     notes_out_of_range: str = text_setting(
         REFUSE,
         tr(

@@ -6,6 +6,7 @@ Every imported dataset has the same layout:
 
     model.json      the profile
     audio/          the recordings, in their original sub-folders
+    originals/      recordings whose music was removed, as they were; their vocals are in audio/
     left_out.json   files of the source that are not used, each with the reason, if there are any
     report.json     written later: the data report, its picture, ...
     training/       ... checkpoints and auditions
@@ -34,6 +35,8 @@ from engine.voices.profile import VoiceProfile, merge_values, profile_text, read
 
 MODEL_FILE = "model.json"
 AUDIO_FOLDER = "audio"
+MUSIC = "accompaniment"  # the finding of recordings from which music can be removed
+ORIGINALS_FOLDER = "originals"  # of recordings in AUDIO_FOLDER whose music was removed
 REPORT_FILE = "report.json"
 TRAINING_FOLDER = "training"
 UNTRAINED_FOLDER = "untrained"

@@ -43,9 +43,8 @@ REMEDIES = {
     "near_duplicate": tr("Keep the better one; the later one is not used for training."),
     "other_speaker": tr("Listen to it, and remove it if it is another person, room or microphone."),
     "accompaniment": tr(
-        "Separate the voice first, since what sounds with it is learned as part of it: convert the song as a full mix "
-        'that keeps the original voice (--separate --from "0:01 keep"), and use the vocal among the stems of its '
-        "project (projects export)."
+        "Remove the music (the button at the report, or timbre-studio create --remove-music): what sounds with the "
+        "voice is learned as part of it. Leave a recording out in which other people sing, too."
     ),
     "channels": tr("Make a file of each channel, and use those of the person whose voice it is to be."),
     "several_speakers": tr(
@@ -54,8 +53,8 @@ REMEDIES = {
     ),
     "beyond_range": tr("Cut these parts out: they are learned as sounds without a pitch."),
     "pitch_range": tr("Correct the profile of the voice, or remove recordings of other people."),
-    "little": tr("Add more: three minutes make a good voice, ten or more a better one."),
-    "too_little": tr("Add recordings until there is at least that much; three minutes make a good voice."),
+    "little": tr("Add more: five minutes make a good voice, ten or more a better one."),
+    "too_little": tr("Add recordings until there is at least that much; five minutes make a good voice."),
 }
 
 _BANDWIDTHS = (

@@ -32,18 +32,24 @@ class EffectSettings:
 
     presets: ClassVar[dict[str, "EffectSettings"]]
 
-    denoise: float = setting(0.0, 0.0, 1.0, tr("Reduces steady noise such as hiss and hum; 1 removes most of it."))
+    denoise: float = setting(
+        0.0, 0.0, 1.0, tr("Reduces steady noise such as hiss and hum: 0 is off, 1 removes most of it.")
+    )
     low_cut_hertz: float = setting(0.0, 0.0, 400.0, tr("Removes rumble and pops below this frequency; 0 is off."))
     low_db: float = setting(0.0, -_MOST_EQ_DB, _MOST_EQ_DB, tr("EQ, low shelf at 200 Hz: warmth or mud."))
     middle_db: float = setting(0.0, -_MOST_EQ_DB, _MOST_EQ_DB, tr("EQ, bell at 2.5 kHz: presence."))
     high_db: float = setting(0.0, -_MOST_EQ_DB, _MOST_EQ_DB, tr("EQ, high shelf at 8 kHz: air."))
-    de_ess: float = setting(0.0, 0.0, 1.0, tr("Softens sharp s and sh sounds above 5 kHz."))
+    de_ess: float = setting(
+        0.0, 0.0, 1.0, tr("Softens sharp s and sh sounds above 5 kHz: 0 is off, 1 can make a voice lisp.")
+    )
     compressor_ratio: float = setting(1.0, 1.0, 10.0, tr("How strongly loud notes are turned down; 1 is off."))
     compressor_threshold_db: float = setting(
         -3.0, -30.0, 10.0, tr("Where the compressor begins, relative to the average level of the vocal.")
     )
-    reverb: float = setting(0.0, 0.0, 1.0, tr("How much reverb is mixed in."))
-    reverb_size: float = setting(0.4, 0.0, 1.0, tr("The size of the room."))
+    reverb: float = setting(0.0, 0.0, 1.0, tr("How much reverb is mixed in: 0 is dry, 1 is far away in the room."))
+    reverb_size: float = setting(
+        0.4, 0.0, 1.0, tr("The size of the room of the reverb: 0 is a small one, 1 is a cathedral.")
+    )
 
     def __post_init__(self) -> None:
         """Raise SettingsError, naming the setting and its range, for any value outside it."""

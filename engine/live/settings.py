@@ -31,19 +31,23 @@ class LiveSettings:
         0, -float(LARGEST_TRANSPOSE), float(LARGEST_TRANSPOSE), tr("Semitones up or down."), step=1
     )
     style: str = text_setting(SINGING, tr("Singing keeps the vowels of sustained notes steady."), (SINGING, SPEECH))
-    accent: float = setting(0.8, 0.0, 1.0, tr("How much of the voice's own pronunciation is used; lower is clearer."))
+    accent: float = setting(
+        0.8, 0.0, 1.0, tr("Whose pronunciation is heard: at 0 your own, which is clearer, at 1 the voice's.")
+    )
     consonant_protection: float = setting(
-        0.8, 0.0, 1.0, tr("How much of your own breaths and unvoiced consonants is kept.")
+        0.8, 0.0, 1.0, tr("Whose breaths and unvoiced consonants are heard: at 0 the voice's, at 1 your own.")
     )
     texture: float = setting(
         1.0, 0.0, 1.0,
-        tr("How much of your own breath, growl and rasp is kept, from the highest frequencies down; 0: fully "
-        "synthesised."),
+        tr("How much of your own breath, growl and rasp is kept, from the highest frequencies down: 0 is fully "
+        "synthesised, 1 keeps all of it."),
     )  # fmt: skip
     formant_shift_semitones: float = setting(
         0.0, -6.0, 6.0, tr("Makes the voice sound smaller (up) or larger (down) without changing the notes.")
     )
-    wet: float = setting(1.0, 0.0, 1.0, tr("How much of the new voice is heard; the rest is your own, dry."))
+    wet: float = setting(
+        1.0, 0.0, 1.0, tr("How much of the new voice is heard: at 0 only your own, dry, at 1 only the new one.")
+    )
     block_ms: int = setting(
         60, STEP_MS, 320, tr("What is converted at a time; longer costs less work and more delay."), step=STEP_MS
     )

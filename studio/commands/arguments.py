@@ -10,8 +10,14 @@ from studio.commands.known_voices import complete_voice
 
 RESULTS = tr("Where the results go")  # a panel of the help
 DEFAULT_VOICE = "kathleen"
+FORMATS = ("wav", "flac", "mp3", "m4a", "ogg", "aiff")  # as engine.audio.encoders has them, which loads more
 
-Recording = Annotated[Path, typer.Argument(metavar="IN", help=tr("A recording: wav, flac, mp3, ogg, opus, aiff, m4a."))]
+Recording = Annotated[Path, typer.Argument(metavar="IN|-", help=tr(
+    "A recording: wav, flac, mp3, ogg, opus, aiff, m4a; - is standard input.",
+))]
+Form = Annotated[str | None, typer.Option("--format", metavar="|".join(FORMATS), rich_help_panel=RESULTS, help=tr(
+    "The format of results that -o gives no suffix, as of -o -. (Default: wav.)",
+))]
 VoiceId = Annotated[str, typer.Option("-v", "--voice", metavar="ID", autocompletion=complete_voice, help=tr(
     "The voice to convert with; `voices` lists them.",
 ))]

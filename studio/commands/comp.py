@@ -9,11 +9,12 @@ import typer
 from engine.errors import SettingsError
 from engine.files import beside
 from engine.texts import ntr, numeral, tr
-from studio.commands.arguments import AsJson, Overwrite, Recording
+from studio.commands.arguments import AsJson, Form, Overwrite, Recording
 from studio.commands.failures import in_one_sentence
+from studio.commands.piped import STREAM, refuse_beside_sound, to_standard_output
 from studio.commands.progress import progress_bar
 from studio.commands.recordings import find_recording
-from studio.commands.result_names import free_path
+from studio.commands.result_names import ResultNames, free_path
 from studio.commands.wording import say, translated
 
 if TYPE_CHECKING:  # the engine takes seconds to load
@@ -32,8 +33,12 @@ def comp(
         )),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="OUT", help=tr("A file. Default: TAKE.comp.wav."))
+        str | None,
+        typer.Option("-o", "--output", metavar="OUT|-", help=tr(
+            "A file, or - for standard output. Default: TAKE.comp.wav.",
+        )),
     ] = None,
+    form: Form = None,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
@@ -49,8 +54,14 @@ def comp(
     from engine.conversion.comping import comp_files, joins, parts_of, refuse_other_recordings
 
     chosen = None if choose is None else [_number(one) - 1 for one in choose.split(",")]
-    target = free_path(output or beside(takes[0], ".comp.wav"), overwrite, [source, *takes])
-    with progress_bar() as report:
+    default = str(beside(takes[0], ".comp.wav"))
+    wanted = default if chosen is None else output or default  # a list is no sound
+    if output == STREAM and chosen is not None:
+        refuse_beside_sound({"--json": as_json})
+    with progress_bar() as report, to_standard_output(wanted, form) as place:
+        if chosen is not None:
+            ResultNames(place, form=form).check_suffix()
+        target = free_path(Path(place), overwrite, [source, *takes])
         analysis = analyse_file(source, report)
         starts_s = joins(find_phrases(analysis.pitch, analysis.loudness_db), analysis.loudness_db)
         if chosen is None:
@@ -68,10 +79,10 @@ def comp(
         for note in notes_of(takes, is_timed=True):
             say(note)
         unsigned = comp_files(takes, parts, target, report, _voice_of_all(takes))
-    if unsigned:
-        say(tr("Without content credentials. {unsigned}", unsigned=unsigned))
-    found = {"path": str(target), "phrases": [{"start_s": start_s} for start_s in starts_s]}
-    typer.echo(json.dumps(found, indent=2) if as_json else target)
+        if unsigned:
+            say(tr("Without content credentials. {unsigned}", unsigned=unsigned))
+        found = {"path": str(target), "phrases": [{"start_s": start_s} for start_s in starts_s]}
+        typer.echo(json.dumps(found, indent=2) if as_json else target)
 
 
 def _list_phrases(starts_s: list[float], as_json: bool) -> None:

@@ -12,9 +12,10 @@ from engine.errors import SettingsError
 from engine.files import on_track
 from engine.songs.parts import KEEP
 from engine.texts import tr
-from studio.commands.arguments import DEFAULT_VOICE, RESULTS, AsJson, Threads, Track, VoiceId
+from studio.commands.arguments import DEFAULT_VOICE, RESULTS, AsJson, Form, Threads, Track, VoiceId
 from studio.commands.failures import in_one_sentence
 from studio.commands.known_voices import refuse_unknown_voice
+from studio.commands.piped import STREAM, refuse_beside_sound, to_standard_output
 from studio.commands.recordings import find_recordings
 from studio.commands.result_names import ResultNames
 from studio.commands.results_text import TakesPrinter, print_song
@@ -30,7 +31,9 @@ _SONGS = tr("Songs and several voices")
 
 Recordings = Annotated[
     list[Path],
-    typer.Argument(metavar="FILE", help=tr("Recordings, or folders of them: wav, flac, mp3, ogg, opus, aiff, m4a.")),
+    typer.Argument(metavar="FILE|-", help=tr(
+        "Recordings, or folders of them: wav, flac, mp3, ogg, opus, aiff, m4a; - is standard input.",
+    )),
 ]
 
 
@@ -43,14 +46,16 @@ def convert(
         typer.Option(
             "-o",
             "--output",
-            metavar="FILE|FOLDER|TEMPLATE",
+            metavar="FILE|FOLDER|TEMPLATE|-",
             rich_help_panel=RESULTS,
             help=tr(
-                "A file (.wav, .flac, .mp3, .m4a, .ogg, .aiff), a folder, which is made, or a template as "
-                "out/{name}.{voice}.{take}.flac. Default: named after the recording and the voice, in this folder."
+                "A file (.wav, .flac, .mp3, .m4a, .ogg, .aiff), a folder, which is made, a template as "
+                "out/{name}.{voice}.{take}.flac, or - for standard output. Default: named after the recording and the "
+                "voice, in this folder."
             ),
         ),
     ] = None,
+    form: Form = None,
     overwrite: Annotated[
         bool,
         typer.Option(
@@ -105,6 +110,9 @@ def convert(
     as_json: AsJson = False,
     device: DeviceOption = "auto",
     threads: Threads = None,
+    jobs: Annotated[int, typer.Option("--jobs", metavar="N", min=1, max=64, help=tr(
+        "How many recordings to convert side by side; they share the cores, and the results are the same.",
+    ))] = 1,
     track: Track = None,
     separate: Annotated[
         bool, typer.Option("--separate", help=tr("FILE is a whole song."), rich_help_panel=_SONGS)
@@ -147,32 +155,40 @@ def convert(
 ) -> None:
     """Convert recordings to another voice; prints the path of each result."""
     recordings = [on_track(one, track) for one in find_recordings(sources)]
-    names = ResultNames(output, overwrite, skip_existing)
-    names.check_suffix()
     song = SongOptions(separate, backing, offset, part or (), stem or (), vocal_db)
     if not (song.is_used and voice == KEEP):
         refuse_unknown_voice(voice)
-    values, form = _read(given)
-    if song.is_used:
-        song.check(recordings, int(values.get("takes", 1)), effects)
-    if project is not None and len(recordings) > 1:
-        raise SettingsError(tr("--project names the project of one recording: give one, or leave it out."))
-    if project is not None and no_project:
-        raise SettingsError(tr("Choose one of --project and --no-project."))
-    names.check(recordings, dry_run)
-    if dry_run:
-        _print_names(recordings, voice, song, {**_preset(preset).settings, **values}, names)
-        return
-    wanted = replace(
-        _wanted(voice, _preset(preset), values, effects, form, names, device),
-        project=project, is_kept=not no_project, threads=threads,
-    )  # fmt: skip
-    if song.is_used:
-        from studio.commands.songs import convert_song
+    values, written = _read(given)
+    if output == STREAM:
+        refuse_beside_sound({"--json": as_json, "--dry-run": dry_run, "--skip-existing": skip_existing})
+        if len(recordings) > 1:
+            raise SettingsError(tr("-o - writes the result of one recording: give one, or name a folder."))
+    with to_standard_output(output or "", form) as place:
+        names = ResultNames(place or None, overwrite, skip_existing, form)
+        names.check_suffix()
+        if song.is_used:
+            song.check(recordings, int(values.get("takes", 1)), effects)
+        if project is not None and len(recordings) > 1:
+            raise SettingsError(tr("--project names the project of one recording: give one, or leave it out."))
+        if project is not None and no_project:
+            raise SettingsError(tr("Choose one of --project and --no-project."))
+        names.check(recordings, dry_run)
+        settings = {**_preset(preset).settings, **values}
+        if output == STREAM and int(settings.get("takes", 1)) > 1:
+            raise SettingsError(tr("-o - writes one take: leave --takes out, or name a file or a folder."))
+        if dry_run:
+            _print_names(recordings, voice, song, settings, names)
+            return
+        wanted = replace(
+            _wanted(voice, _preset(preset), values, effects, written, names, device),
+            project=project, is_kept=not no_project, threads=threads, jobs=jobs,
+        )  # fmt: skip
+        if song.is_used:
+            from studio.commands.songs import convert_song
 
-        print_song(convert_song(recordings[0], song, wanted), as_json)
-    else:
-        _convert_each(recordings, wanted, TakesPrinter(scores, as_json, preset, several=len(recordings) > 1))
+            print_song(convert_song(recordings[0], song, wanted), as_json)
+        else:
+            _convert_each(recordings, wanted, TakesPrinter(scores, as_json, preset, several=len(recordings) > 1))
 
 
 def _print_names(
@@ -220,7 +236,7 @@ def _wanted(
     preset: "Preset",
     values: Mapping[str, int | float | str],
     effects: str | None,
-    form: "ResultFormat",
+    written: "ResultFormat",
     names: ResultNames,
     device: str,
 ) -> "TakesWanted":
@@ -230,11 +246,11 @@ def _wanted(
 
     import_module("engine.conversion.convert")  # what the installation lacks is said here
     working_device(device)
-    settings = {**preset.settings, **values}
     request = ConversionRequest(
-        voice, settings, preset.style, untrained=True, effects=preset.effects if effects is None else effects
-    )
-    return TakesWanted(request, form, names, device)
+        voice, {**preset.settings, **values}, preset.style, untrained=True,
+        effects=preset.effects if effects is None else effects,
+    )  # fmt: skip
+    return TakesWanted(request, written, names, device)
 
 
 def _preset(name: str) -> "Preset":

@@ -12,6 +12,7 @@ from engine.provenance.installation import SWITCHED_OFF, Installation
 from engine.texts import tr
 from studio.commands.failures import in_one_sentence
 from studio.commands.parsing import command_group
+from studio.commands.piped import shown_path
 from studio.commands.wording import complain, padded, translated
 from studio.settings.environment import installation_of, load_service_settings, load_settings
 
@@ -20,7 +21,7 @@ credentials = command_group(tr("Show or replace the certificate that signs resul
 
 @in_one_sentence
 def verify(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE", help=tr("Audio files."))],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE|-", help=tr("Audio files; - is standard input."))],
     as_json: Annotated[bool, typer.Option("--json", help=tr("Print JSON."))] = False,
 ) -> None:
     """Show whether files were made here, by another, or changed since; exit status 1 if one has been changed.
@@ -37,13 +38,13 @@ def verify(
             wrong += 1
             complain(str(error))
             if as_json:
-                typer.echo(json.dumps({"file": str(path), "error": str(error)}, ensure_ascii=False))
+                typer.echo(json.dumps({"file": shown_path(path), "error": str(error)}, ensure_ascii=False))
             continue
         wrong += verdict.state == "changed"
         if as_json:
-            typer.echo(json.dumps({"file": str(path)} | asdict(verdict), ensure_ascii=False))
+            typer.echo(json.dumps({"file": shown_path(path)} | asdict(verdict), ensure_ascii=False))
         else:
-            typer.echo(f"{path}: {translated(verdict.sentence)}")
+            typer.echo(f"{shown_path(path)}: {translated(verdict.sentence)}")
     if wrong:
         raise typer.Exit(1)
 

@@ -56,6 +56,9 @@ def create(
     consent_by: Annotated[str | None, _stated(tr("Who agreed."))] = None,
     consent_date: Annotated[str | None, _stated(tr("Date of the agreement."), "YYYY-MM-DD")] = None,
     track: Track = None,
+    remove_music: Annotated[bool, typer.Option("--remove-music", help=tr(
+        "Take the voice out of recordings that have music, with `separation`; the originals are kept.",
+    ))] = False,
 ) -> None:
     """Create a voice from recordings and examine them; prints the voice's id, which `train` takes."""
     from studio.actions.voices.datasets import create_examined
@@ -81,7 +84,7 @@ def create(
     with local_studio() as studio, _on_track(source, track) as chosen:
         files = chosen[0] if len(chosen) == 1 else chosen
         with progress_bar() as progress:
-            identifier, data_report = create_examined(studio, studio.local, files, given, progress)
+            identifier, data_report = create_examined(studio, studio.local, files, given, progress, remove_music)
         name = find_model(studio.database, studio.local, identifier).name
     for line in report_lines(data_report, translated):
         typer.echo(line, err=True)

@@ -61,7 +61,7 @@ EXAMPLES = {
     "create": (
         "create recordings.zip --name Mia",
         'create recordings/ --name Mia --consent-by "Mia Muster" --consent-statement "I agree."',
-        "create one.wav two.wav --name Mia --licence CC0-1.0",
+        "create songs/ --name Mia --remove-music",
     ),
     "report": ("report recordings.zip", "report recordings/ --plot report.png", "report mia --json"),
     "train": ("train mia --estimate", "train mia --epochs 100", "train mia --epochs 100 --device cuda"),

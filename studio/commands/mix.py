@@ -6,21 +6,26 @@ from typing import Annotated
 import typer
 
 from engine.texts import numeral, tr
-from studio.commands.arguments import Overwrite
+from studio.commands.arguments import Form, Overwrite
 from studio.commands.failures import in_one_sentence
+from studio.commands.piped import to_standard_output
 from studio.commands.progress import progress_bar
-from studio.commands.result_names import free_path
+from studio.commands.result_names import ResultNames, free_path
 from studio.commands.wording import say
 from studio.settings.options import read_settings
 
 
 @in_one_sentence
 def mix(
-    vocal: Annotated[Path, typer.Argument(metavar="VOCAL", help=tr("The vocal, converted or not."))],
-    backing: Annotated[Path, typer.Argument(metavar="BACKING", help=tr("The instrumental."))],
+    vocal: Annotated[Path, typer.Argument(metavar="VOCAL|-", help=tr("The vocal, converted or not."))],
+    backing: Annotated[Path, typer.Argument(metavar="BACKING|-", help=tr("The instrumental."))],
     output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="OUT", help="A file (.wav, .flac, .mp3, .m4a, .ogg, .aiff).")
+        str,
+        typer.Option("-o", "--output", metavar="OUT|-", help=tr(
+            "A file (.wav, .flac, .mp3, .m4a, .ogg, .aiff), or - for standard output.",
+        )),
     ],
+    form: Form = None,
     original: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help=tr("What the vocal was converted from: its loudness and place are kept.")),
@@ -42,23 +47,25 @@ def mix(
     from studio.commands.rendering import rendered_in
     from studio.settings.environment import installation_of, load_service_settings, load_settings
 
-    form = read_settings(ResultFormat(), given)
-    installation = installation_of(load_settings(), load_service_settings())
-    sources = [path for path in (vocal, backing, original) if path is not None]
-    target = free_path(output, overwrite, sources)
-    found = align(original or vocal, backing, offset)
-    lanes = [
-        Lane(vocal, Fader(vocal_db), found.samples, original, statement_of(vocal, installation)),
-        Lane(backing, Fader(backing_db), statement=statement_of(backing, installation)),
-    ]
-    for note in notes_of(sources, is_timed=True):
-        say(note)
-    with progress_bar() as report, rendered_in([target], backing, form, installation) as [rendered]:
-        done = mix_files(lanes, rendered, report=report, installation=installation)
-    say(tr(
-        "The vocal begins {offset_s} s from the backing ({reason}).",
-        offset_s=numeral(found.offset_s, "+.3f"), reason=found.reason,
-    ))
-    if done.gain_db:
-        say(tr("Both are {gain_db} dB lower, so that nothing clips.", gain_db=numeral(-done.gain_db, ".1f")))
-    typer.echo(target)
+    written = read_settings(ResultFormat(), given)
+    with to_standard_output(output, form) as place:
+        ResultNames(place, form=form).check_suffix()
+        installation = installation_of(load_settings(), load_service_settings())
+        sources = [path for path in (vocal, backing, original) if path is not None]
+        target = free_path(Path(place), overwrite, sources)
+        found = align(original or vocal, backing, offset)
+        lanes = [
+            Lane(vocal, Fader(vocal_db), found.samples, original, statement_of(vocal, installation)),
+            Lane(backing, Fader(backing_db), statement=statement_of(backing, installation)),
+        ]
+        for note in notes_of(sources, is_timed=True):
+            say(note)
+        with progress_bar() as report, rendered_in([target], backing, written, installation) as [rendered]:
+            done = mix_files(lanes, rendered, report=report, installation=installation)
+        say(tr(
+            "The vocal begins {offset_s} s from the backing ({reason}).",
+            offset_s=numeral(found.offset_s, "+.3f"), reason=found.reason,
+        ))
+        if done.gain_db:
+            say(tr("Both are {gain_db} dB lower, so that nothing clips.", gain_db=numeral(-done.gain_db, ".1f")))
+        typer.echo(target)

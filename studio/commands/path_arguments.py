@@ -11,6 +11,7 @@ from engine.errors import SettingsError
 from engine.spelling import pasted_path
 from engine.texts import tr
 from studio.commands.failures import in_one_sentence
+from studio.commands.piped import STREAM, brought_by, is_pipe
 
 if TYPE_CHECKING:
     from typer._click import Command, Context
@@ -43,21 +44,26 @@ def _takes_paths(parameter: _Parameter) -> bool:
 def _processed(parameter: _Parameter, process: _Process, ctx: "Context", value: object) -> object:
     # one text or several; its default is no text, or a path as it is
     if isinstance(value, str):
-        value = value if value == parameter.default else _read(parameter, value)
+        value = value if value == parameter.default else _read(parameter, ctx, value)
     elif isinstance(value, list | tuple):
-        value = [_read(parameter, one) if isinstance(one, str) else one for one in value]
+        value = [_read(parameter, ctx, one) if isinstance(one, str) else one for one in value]
     return process(ctx, value)
 
 
-def _read(parameter: _Parameter, text: str) -> str:
+def _read(parameter: _Parameter, context: "Context", text: str) -> str:
     """Return a path. Raises SettingsError for one that is empty, and for a result that cannot be a file."""
+    is_result = bool(_RESULTS.intersection(parameter.opts))
+    if STREAM in (parameter.metavar or "").replace("...", "").split("|") and (
+        text == STREAM if is_result else is_pipe(text)
+    ):
+        return text if is_result else brought_by(text, context)
     if (parameter.metavar or "").startswith(_WITH_VOICE):
         path, sign, voice = text.rpartition("=")
         return pasted_path(path) + sign + voice
     path = pasted_path(text)
     if not path:
         raise SettingsError(tr("A path is empty: name a file or a folder."))
-    if _RESULTS.intersection(parameter.opts) and _is_no_file(path):
+    if is_result and _is_no_file(path):
         raise SettingsError(tr('Results are files, and "{path}" is none: name a file or a folder.', path=path))
     return path
 

@@ -18,9 +18,11 @@ from studio.commands.progress import progress_bar
 from studio.commands.result_names import free_path
 from studio.commands.tables import print_table
 from studio.commands.wording import say
+from studio.errors import NotFound
 
 if TYPE_CHECKING:  # the database takes a moment to load
     from studio.actions.projects import ProjectView
+    from studio.store.projects import Project
     from studio.store.studio import Studio
 
 _SHOWN_OF_ID = 12  # characters; the first six are enough where no other project begins with them
@@ -94,10 +96,9 @@ def export(
     from studio.actions.account import named_file
     from studio.actions.project_exports import export_project
     from studio.commands.in_process import local_studio
-    from studio.store.projects import find_project
 
     with local_studio() as studio, progress_bar(time_left=False) as report:
-        found = find_project(studio.database, studio.local.id, _id_of(studio, project))
+        found = _project(studio, project)
         timeline = from_values(Timeline, asdict(found.timeline) | _changes(tempo, beats, start))
         target = output or Path()
         target = free_path(target / named_file(found.shown_name, "zip") if target.is_dir() else target, overwrite)
@@ -119,7 +120,7 @@ def change(
     from studio.commands.in_process import local_studio
 
     with local_studio() as studio:
-        change_project(studio, studio.local, _id_of(studio, project), name, _changes(tempo, beats, start))
+        change_project(studio, studio.local, _project(studio, project).id, name, _changes(tempo, beats, start))
 
 
 @projects.command()
@@ -128,10 +129,9 @@ def delete(project: ProjectId, yes: Yes = False) -> None:
     """Delete a project: its recording, and all takes made of it."""
     from studio.actions.projects import delete_project
     from studio.commands.in_process import local_studio
-    from studio.store.projects import find_project
 
     with local_studio() as studio:
-        found = find_project(studio.database, studio.local.id, _id_of(studio, project))
+        found = _project(studio, project)
         if not yes:
             name, count = found.shown_name, len(found.conversions)
             ask_before_deleting(tr(
@@ -140,6 +140,18 @@ def delete(project: ProjectId, yes: Yes = False) -> None:
             ))
         count = delete_project(studio, studio.local, found.id)
     say(ntr("Deleted {count} conversion.", "Deleted {count} conversions.", count=count))
+
+
+def _project(studio: "Studio", name: str) -> "Project":
+    """Return a project by its id, its name, or its recording here. Raises SettingsError."""
+    from studio.store.projects import find_project
+
+    try:
+        return find_project(studio.database, studio.local.id, _id_of(studio, name))
+    except NotFound as cause:
+        raise SettingsError(tr(
+            "There is no project '{name}': `timbre-studio projects` lists them.", name=name,
+        )) from cause
 
 
 def _id_of(studio: "Studio", name: str) -> str:

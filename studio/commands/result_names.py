@@ -30,23 +30,30 @@ class Named:
 
 @dataclass(frozen=True)
 class ResultNames:
-    """What `-o`, `--overwrite` and `--skip-existing` say of the results of a call."""
+    """What `-o`, `--overwrite`, `--skip-existing` and `--format` say of the results of a call."""
 
     output: str | None = None
     overwrite: bool = False
     skip_existing: bool = False
+    form: str | None = None
     _taken: set[Path] = field(default_factory=set)  # by earlier results of this call
 
     @property
     def suffix(self) -> str:
         """The suffix of all results."""
-        return self._template_suffix if self._is_template else PurePath(self._file or "").suffix or _USUAL
+        return self._template_suffix if self._is_template else PurePath(self._file or "").suffix or self._usual
 
     def check_suffix(self) -> None:
-        """Raise AudioError if no format has the suffix of the results."""
+        """Raise AudioError if no format has the suffix of the results, SettingsError if another one is asked for."""
         from engine.audio.written_formats import refuse_unknown_suffix  # brings what reads and writes files
 
+        refuse_unknown_suffix(self._usual.lower())
         refuse_unknown_suffix(self.suffix.lower())
+        if self.form and self.suffix.lower() != self._usual.lower():
+            raise SettingsError(tr(
+                "-o names a {suffix} file, and --format says {form}: leave one of them out.",
+                suffix=self.suffix, form=self.form,
+            ))
 
     def check(self, recordings: Sequence[Path], is_tried: bool = False) -> None:
         """Make the folder, and refuse what cannot become the results of these recordings, before any work is done.
@@ -59,15 +66,15 @@ class ResultNames:
         if self._is_template:
             self._filled("name", "voice", 1)
             return
-        if self._file is None and not is_tried:
-            with writing_errors(self._folder / "results"):
-                self._folder.mkdir(parents=True, exist_ok=True)
-        elif self._file is not None and len(recordings) > 1:
+        if self._file is not None and len(recordings) > 1:
             raise SettingsError(tr("-o names one file for several recordings: name a folder, or use {name} in it."))
-        elif self._file is not None:
+        if self._file is not None:
             refuse_overwriting(recordings[0], [self._file])
         if not is_tried:
-            self._check_folder(self._file or self._folder / "results")
+            target = self._file or self._folder / "results"
+            with writing_errors(target):
+                target.parent.mkdir(parents=True, exist_ok=True)
+            self._check_folder(target)
 
     def takes(self, recording: Path, voice: str, takes: int) -> list[Named]:
         """Return the names of takes: vocal.kathleen.wav, vocal.kathleen.take2.wav, ..., or as the template has them."""
@@ -112,6 +119,10 @@ class ResultNames:
         raise AssertionError("unreachable")
 
     @property
+    def _usual(self) -> str:
+        return f".{self.form}" if self.form else _USUAL
+
+    @property
     def _is_template(self) -> bool:
         return "{" in (self.output or "")
 
@@ -129,12 +140,12 @@ class ResultNames:
 
     @property
     def _template_suffix(self) -> str:
-        return PurePath("x" + str(self.output).rpartition("}")[2]).suffix or _USUAL
+        return PurePath("x" + str(self.output).rpartition("}")[2]).suffix or self._usual
 
     def _base(self, recording: Path, voice: str) -> Path:
         if self._is_template:
             return self._filled(recording.stem, voice, 1)
-        return self._file or self._folder / fitting_name(recording.stem, f".{voice}{_USUAL}")
+        return self._file or self._folder / fitting_name(recording.stem, f".{voice}{self._usual}")
 
     def _filled(self, name: str, voice: str, take: int) -> Path:
         try:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from engine.texts import ntr, numeral, tr
+from studio.commands.piped import shown_path
 from studio.commands.scores_text import print_scores, score_units
 from studio.commands.wording import complain, say
 
@@ -38,8 +39,8 @@ class TakesPrinter:
     def failed(self, failed: "Failed") -> None:
         """Print why a recording has no takes."""
         self.failures += 1
-        self.records.append({"recording": str(failed.recording), "error": failed.reason})
-        complain(failed.reason, about=str(failed.recording))
+        self.records.append({"recording": shown_path(failed.recording), "error": failed.reason})
+        complain(failed.reason, about=shown_path(failed.recording))
 
     def converted(self, done: "Converted") -> None:
         """Print a recording's takes."""
@@ -57,7 +58,7 @@ class TakesPrinter:
             _print_json(conversions=self.records, score_units=score_units())
 
     def _say(self, done: "Converted") -> None:
-        facts, about = done.facts, str(done.recording) if self.several else ""
+        facts, about = done.facts, shown_path(done.recording) if self.several else ""
         name = facts["model"]
         if facts["untrained"] and not any("error" not in record for record in self.records):
             say(tr(
@@ -65,10 +66,10 @@ class TakesPrinter:
                 name=done.name, voice=name,
             ))
         used = self.preset if self.preset != "auto" else facts["style"]
-        say(ntr(
+        say(tr("{name}, {used}, not transposed.", name=done.name, used=used) if not facts["transpose"] else ntr(
             "{name}, {used}, transposed by {transpose} semitone.",
             "{name}, {used}, transposed by {transpose} semitones.",
-            transpose=numeral(facts["transpose"] or 0.0, "+g"), name=done.name, used=used,
+            transpose=numeral(facts["transpose"], "+g"), name=done.name, used=used,
         ), about)
         for sentence in done.warnings:
             say(sentence, about)

@@ -43,4 +43,6 @@ def print_scores(take: int, scores: Mapping[str, float | None]) -> None:
 
 
 def _written(value: float, unit: str) -> str:
-    return f"{100 * value:.1f} %" if unit == "share" else f"{value:.3f} {unit}".rstrip()
+    if unit == "share":
+        return f"{100 * value:.1f} %"
+    return f"{value:.1f} dB" if unit == "dB" else f"{value:.3f} {unit}".rstrip()

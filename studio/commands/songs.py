@@ -16,7 +16,7 @@ from engine.errors import SettingsError
 from engine.provenance.verification import statement_of
 from engine.songs.parts import KEEP, read_parts
 from engine.songs.separator_file import checked_separator
-from engine.texts import numeral, tr
+from engine.texts import ntr, numeral, tr
 from studio.actions.conversions.songs import SentFile, SongRequest
 from studio.actions.conversions.takes import ResultView, result_view
 from studio.actions.uploads import scratch_folder
@@ -27,6 +27,7 @@ from studio.commands.takes import TakesWanted, converted_task, keep_or_delete
 from studio.commands.wording import say
 from studio.executors.voice_cache import VoiceCache
 from studio.settings.environment import load_settings
+from studio.store.catalogue import names_of
 from studio.store.records.conversion import Rendered
 
 if TYPE_CHECKING:
@@ -56,9 +57,10 @@ def convert_song(source: Path, options: SongOptions, wanted: TakesWanted) -> Fil
             task = converted_task(studio, source, replace(wanted, request=request), report, VoiceCache())
         facts = result_view(studio, studio.local, task.id, "", time.time())
         unsigned = _written(studio, task, targets, source, wanted)
+        names = names_of(studio.database, studio.local, voices)
         project = keep_or_delete(studio, task, wanted)
     shown = {lane: str(path) for lane, path in targets.items()}
-    return {"recording": str(source), "voices": _say(task, facts, unsigned), "project": project, "files": shown}
+    return {"recording": str(source), "voices": _say(task, facts, unsigned, names), "project": project, "files": shown}
 
 
 def _song(options: SongOptions, voice: str) -> SongRequest:
@@ -111,15 +113,17 @@ def _written(
     return unsigned
 
 
-def _say(task: "Task", facts: ResultView, unsigned: str | None) -> Files:
+def _say(task: "Task", facts: ResultView, unsigned: str | None, names: Mapping[str, str]) -> Files:
     """Say what became of each voice; return it."""
     rendered = task.result_as(Rendered)
     voices: Files = {}
     for voice in rendered.voices or ():
         voices[str(voice.model)] = {"style": voice.vocal_style, "transpose": voice.transpose}
-        say(tr(
-            "{voice}, {styles}, transposed by {transpose} semitones.",
-            voice=voice.model, styles=voice.vocal_style, transpose=numeral(voice.transpose, "+g"),
+        name = names.get(str(voice.model), voice.model)
+        say(tr("{name}, {used}, not transposed.", name=name, used=voice.vocal_style) if not voice.transpose else ntr(
+            "{name}, {used}, transposed by {transpose} semitone.",
+            "{name}, {used}, transposed by {transpose} semitones.",
+            transpose=numeral(voice.transpose, "+g"), name=name, used=voice.vocal_style,
         ))
     for note in (facts["warning"], *facts["notes"]):
         if note:

@@ -2,15 +2,19 @@
 
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import copy_context
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.audio.files import open_audio
 from engine.audio.result_files import write_result
 from engine.audio.result_format import ResultFormat
+from engine.cores import usable_cores
 from engine.effects.settings import effects_of
 from engine.errors import AudioError, Cancelled, EngineError
 from engine.files import on_track, track_of
@@ -24,6 +28,7 @@ from studio.actions.projects import change_project
 from studio.actions.tasks import delete_tasks
 from studio.actions.uploads import scratch_folder
 from studio.commands.in_process import carry_out_reporting, local_studio
+from studio.commands.piped import shown_path
 from studio.commands.progress import progress_bar
 from studio.commands.result_names import ResultNames
 from studio.commands.wording import say, speaker
@@ -42,7 +47,7 @@ class TakesWanted:
     """What every recording of a call becomes.
 
     project: the name for the project of a single one. is_kept: whether the studio keeps recordings and takes. threads:
-    cores to use, by default as the environment says.
+    cores to use, by default as the environment says. jobs: recordings that are converted side by side and share them.
     """
 
     request: ConversionRequest
@@ -52,6 +57,7 @@ class TakesWanted:
     project: str | None = None
     is_kept: bool = True
     threads: int | None = None
+    jobs: int = 1
 
 
 @dataclass(frozen=True)
@@ -87,7 +93,7 @@ class Converted:
         facts = self.facts
         takes = zip(self.takes, self.scores, strict=True)
         return {
-            "recording": str(self.recording),
+            "recording": shown_path(self.recording),
             "voice": {"id": facts["model"], "name": self.name},
             "style": facts["style"],
             "transpose": facts["transpose"],
@@ -114,26 +120,43 @@ def convert_takes(
     converted: Callable[[Converted], None],
     failed: Callable[[Failed], None],
 ) -> None:
-    """Convert recordings one after the other, under one bar; `converted` or `failed` receives each as it ends.
+    """Convert recordings under one bar, as many side by side as is wanted; `converted` or `failed` receives each in
+    their order.
 
     Those whose results are there already are left out where that is wanted. Raises the error of a single recording, and
     Cancelled.
     """
     waiting = [one for one in recordings if not _is_skipped(one, wanted)]
-    lengths, voices = [_length_s(one) for one in waiting], VoiceCache()
-    with local_studio(limited=False, threads=wanted.threads) as studio, progress_bar() as report:
-        for number, recording in enumerate(waiting):
-            share = _Share(report, sum(lengths[:number]), lengths[number], sum(lengths))
-            showing = share.named(recording.name) if len(waiting) > 1 else report
+    voices, jobs = VoiceCache(), min(wanted.jobs, len(waiting)) or 1
+    threads = wanted.threads if jobs == 1 else max(1, (wanted.threads or usable_cores()) // jobs)
+    with local_studio(limited=False, threads=threads) as studio, progress_bar() as report:
+        shares = _shares(report, waiting) if len(waiting) > 1 else [report]
+        works = [
+            partial(converted_task, studio, recording, wanted, share, voices)
+            for recording, share in zip(waiting, shares, strict=False)
+        ]
+        for recording, task_of in zip(waiting, _side_by_side(works, jobs), strict=True):
             try:
-                task = converted_task(studio, recording, wanted, showing, voices)
-                converted(_written(studio, recording, recordings, wanted, task))
+                converted(_written(studio, recording, recordings, wanted, task_of()))
             except Cancelled:
                 raise
             except EngineError as error:
                 if len(recordings) == 1:
                     raise
                 failed(Failed(recording, str(error)))
+
+
+def _side_by_side(works: Sequence[Callable[[], "Task"]], jobs: int) -> Iterator[Callable[[], "Task"]]:
+    """Yield what waits for each work and returns its result, in their order, while so many are under way."""
+    if jobs == 1:
+        yield from works
+        return
+    with ThreadPoolExecutor(jobs, "conversion") as pool:
+        begun = [pool.submit(copy_context().run, work) for work in works]
+        try:
+            yield from (one.result for one in begun)
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def _is_skipped(recording: Path, wanted: TakesWanted) -> bool:
@@ -151,23 +174,16 @@ def _length_s(recording: Path) -> float:
     return 1.0
 
 
-@dataclass(frozen=True)
-class _Share:
-    """A part of the work that a bar shows."""
+def _shares(report: Report, recordings: Sequence[Path]) -> list[Report]:
+    """Return a report for each recording, all of which move one bar; their messages begin with its name."""
+    lengths, translate = [_length_s(one) for one in recordings], speaker()
+    done = [0.0] * len(recordings)
 
-    report: Report
-    before: float
-    own: float
-    whole: float
+    def showing(number: int, fraction: float, message: str) -> None:
+        done[number] = fraction * lengths[number]
+        report(sum(done) / sum(lengths), f"{recordings[number].name}  {translate(message)}")
 
-    def named(self, name: str) -> Report:
-        """Return a report of this part, whose messages begin with a name."""
-        translate = speaker()
-
-        def report(fraction: float, message: str) -> None:
-            self.report((self.before + fraction * self.own) / self.whole, f"{name}  {translate(message)}")
-
-        return report
+    return [partial(showing, number) for number in range(len(recordings))]
 
 
 def converted_task(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, Select, select
 
-from engine.datasets.dataset import TRAINING_FOLDER, load_dataset
+from engine.datasets.dataset import TRAINING_FOLDER, Dataset, load_dataset
 from engine.errors import Cancelled
 from engine.settings import from_values
 from engine.texts import tr
@@ -27,13 +27,14 @@ from studio.store.catalogue import (
     TRAININGS,
     VOICES,
     Model,
+    describe,
     report_completed,
     training_begun,
     training_completed,
     training_reached,
 )
 from studio.store.records.conversion import Settings
-from studio.store.records.voices import Nothing, Training
+from studio.store.records.voices import Nothing, ReportAsked, Training
 from studio.store.tables import models
 from studio.store.workspaces import (
     Workspace,
@@ -56,7 +57,8 @@ _MARK = "saved"  # changes with each of these
 def examine(job: Job) -> None:
     """Examine the recordings of a voice, and complete the task with the report in the voice's row.
 
-    As the recordings are analysed now, this also makes the untrained voice.
+    Where that is asked for, the music is removed from them first. As the recordings are analysed now, this also makes
+    the untrained voice.
     """
     from engine.datasets.report import examined
 
@@ -65,11 +67,35 @@ def examine(job: Job) -> None:
         dataset_workspace(job.context.storage, job.account, model, job.task.fence, training=False) as workspace,
         alone_with_untrained(workspace.folder, job.heartbeat.report),
     ):
-        found = examined(load_dataset(workspace.folder), job.heartbeat.report).as_json()
+        dataset = load_dataset(workspace.folder)
+        if job.task.asked_as(ReportAsked).remove_music:
+            dataset = _without_music(job, workspace, dataset)
+        found = examined(dataset, job.heartbeat.report).as_json()
         workspace.save_report()
         if model.is_untrained:
             make_ahead(job, workspace)
-    job.publish(Nothing(), lambda connection: report_completed(connection, model.account_id, model.id, found))
+
+    def also(connection: Connection) -> None:
+        report_completed(connection, model.account_id, model.id, found)
+        if dataset.profile.source != model.card.get("source", ""):
+            describe(connection, model.account_id, model.id, {**model.card, "source": dataset.profile.source})
+
+    job.publish(Nothing(), also)
+
+
+def _without_music(job: Job, workspace: Workspace, dataset: Dataset) -> Dataset:
+    """Return the data set with vocals in place of the recordings that have music; the storage has both then."""
+    from engine.datasets.music_removal import remove_music
+    from engine.datasets.report import examined
+    from engine.songs.separation import OnnxSeparator
+    from engine.songs.separator_file import checked_separator
+
+    separator = OnnxSeparator(checked_separator(job.context.settings.separators))
+    report = job.heartbeat.report
+    try:
+        return remove_music(dataset, examined(dataset, report), separator, report)
+    finally:
+        workspace.save_recordings(dataset.recordings)
 
 
 def train(job: Job) -> None:

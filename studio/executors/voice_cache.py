@@ -1,5 +1,6 @@
 """Cache recently used voices in memory; retrained or reimported ones are loaded again."""
 
+import threading
 import time
 from collections import OrderedDict
 from pathlib import Path
@@ -18,17 +19,18 @@ _State = tuple[tuple[int, int, int], ...]
 
 
 class VoiceCache:
-    """The most recently used voices, at most `most`. For one thread."""
+    """The most recently used voices, at most `most`; several threads may ask at once."""
 
     def __init__(self, most: int = MOST_KEPT) -> None:
-        self._most = most
+        self._most, self._loading = most, threading.Lock()
         self._voices: OrderedDict[Path, tuple[_State, AnyVoice]] = OrderedDict()
 
     def voice(self, folder: Path) -> "AnyVoice":
         """Return the voice in a folder in its present state. Raises VoiceError."""
         for missing in range(_TRIES):
             try:
-                return self._voice(folder)
+                with self._loading:
+                    return self._voice(folder)
             except VoiceError:
                 if missing == _TRIES - 1:
                     raise

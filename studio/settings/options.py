@@ -24,6 +24,7 @@ Kinds = tuple[object, ...]  # of a field
 # what the help says after the meaning
 DEFAULT = tr("(Default: {default}.)")
 OR_THE_PRESETS = tr("(Default: {default}, or the preset's.)")
+BY_STYLE = tr("(Default: {default}; {melodic} for singing; or the preset's.)")
 OR_THE_ENVIRONMENTS = tr("(Default: {default}, or the environment's.)")
 DeviceOption = Annotated[
     str, typer.Option(metavar="auto|cpu|cuda|cuda:1|mps", help=tr("What to compute on; auto takes a GPU that works."))
@@ -37,7 +38,7 @@ def setting_options(settings: type["DataclassInstance"], panel: str, default: st
     Options left out are None; `default` is what the help says of a default.
     """
     kinds = _kinds(settings)
-    return [_option(field, kinds[field.name], panel, default) for field in fields(settings) if field.metadata]
+    return [_option(settings, field, kinds[field.name], panel, default) for field in fields(settings) if field.metadata]
 
 
 def with_options(command: Callable[..., None], options: Sequence[inspect.Parameter]) -> Callable[..., None]:
@@ -61,17 +62,27 @@ def read_settings(base: S, given: Mapping[str, str | None]) -> S:
     return replace(base, **chosen)
 
 
-def _option(field: Field[object], kinds: Kinds, panel: str, default: str) -> inspect.Parameter:
+def _option(
+    settings: type["DataclassInstance"], field: Field[object], kinds: Kinds, panel: str, default: str
+) -> inspect.Parameter:
     meaning, words = field.metadata["meaning"], _words(kinds) or field.metadata.get("words", ())
     shape = "|".join([*_range(field), *words]) or "TEXT"
     if len(shape) > _WIDEST_SHAPE:
         shape, meaning = "NAME", joined(" ", (meaning, f"({', '.join(words)})"))
     if field.default != "":
-        meaning = joined(" ", (meaning, default.format(default=field.default)))
+        meaning = joined(" ", (meaning, _default(field, settings, default)))
     option = typer.Option(_flag(field.name), metavar=shape, help=meaning, show_default=False, rich_help_panel=panel)
     return inspect.Parameter(
         field.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[str | None, option]
     )
+
+
+def _default(field: Field[object], settings: type["DataclassInstance"], default: str) -> str:
+    """Return what is said of a default: where singing has another one than the rest, that too."""
+    melodic = getattr(getattr(settings, "presets", {}).get("melodic"), field.name, field.default)
+    if melodic != field.default:
+        return BY_STYLE.format(default=field.default, melodic=melodic)
+    return default.format(default=field.default)
 
 
 def _range(field: Field[object]) -> list[str]:

@@ -11,7 +11,16 @@ from engine.training.history import Estimate
 from studio.store.records.analysis import Analysis, Explored
 from studio.store.records.checkup import Checkup
 from studio.store.records.conversion import Conversion, Rendered
-from studio.store.records.voices import Blend, EstimateAsked, NewVoice, Nothing, Teaching, Trained, Training
+from studio.store.records.voices import (
+    Blend,
+    EstimateAsked,
+    NewVoice,
+    Nothing,
+    ReportAsked,
+    Teaching,
+    Trained,
+    Training,
+)
 
 LONG_COST = 600.0  # seconds x channels x takes: a minute of work on one processor core, at most
 
@@ -105,7 +114,7 @@ KINDS: Mapping[str, Kind] = {
             title=tr("Training"), resumes=True, reads_dataset=True,
         ),
         Kind(
-            REPORT, "reports", "studio.executors.trainings:examine", Nothing, Nothing,
+            REPORT, "reports", "studio.executors.trainings:examine", ReportAsked, Nothing,
             title=tr("Recording check"), reads_dataset=True,
         ),
         Kind(BLEND, "conversions", "studio.executors.blends:blend", Blend, NewVoice, title=tr("Blend")),

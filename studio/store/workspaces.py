@@ -14,7 +14,7 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -23,7 +23,15 @@ from typing import TYPE_CHECKING
 
 from filelock import BaseFileLock, FileLock, Timeout
 
-from engine.datasets.dataset import REPORT_FILE, TRAINING_FOLDER, UNTRAINED_FOLDER, load_dataset
+from engine.datasets.dataset import (
+    AUDIO_FOLDER,
+    MODEL_FILE,
+    ORIGINALS_FOLDER,
+    REPORT_FILE,
+    TRAINING_FOLDER,
+    UNTRAINED_FOLDER,
+    load_dataset,
+)
 from engine.errors import DatasetError, VoiceError
 from engine.progress import Report
 from engine.texts import tr
@@ -249,6 +257,17 @@ class Workspace:
         if self._snapshots is not None:
             point(self._snapshots.add())
             self._snapshots.delete_older()
+
+    def save_recordings(self, before: Sequence[Path]) -> None:
+        """Store recordings that have changed, with their originals and the profile. before: what there was."""
+        if self._storage is None:
+            return
+        for name in (AUDIO_FOLDER, ORIGINALS_FOLDER):
+            self._storage.push_folder(self.folder / name, f"{self._dataset_key}/{name}")
+        self._storage.put_file(self.folder / MODEL_FILE, f"{self._dataset_key}/{MODEL_FILE}")
+        for path in before:
+            if not path.exists():
+                self._storage.delete(f"{self._dataset_key}/{path.relative_to(self.folder).as_posix()}")
 
     def save_report(self) -> None:
         """Store the data report."""

@@ -1,10 +1,12 @@
-from dataclasses import replace
+import re
+from dataclasses import fields, replace
 from typing import get_type_hints
 
 import pytest
 
+from engine.conversion.pitch_edits import Snap
 from engine.conversion.settings import ConversionSettings, ConversionValues, by_style, chosen_by
-from engine.effects.settings import effects_of
+from engine.effects.settings import EffectSettings, effects_of
 from engine.errors import SettingsError
 from engine.live.settings import LiveSettings
 from engine.settings import refuse_unknown, title_of
@@ -63,3 +65,18 @@ def test_conversion_values_are_the_fields_of_the_settings():
     of_settings = get_type_hints(ConversionSettings)
     del of_settings["presets"]
     assert get_type_hints(ConversionValues) == of_settings
+
+
+@pytest.mark.parametrize("settings", [ConversionSettings, EffectSettings, LiveSettings, Snap])
+def test_every_setting_from_0_to_1_says_what_one_hears_at_either_end(settings):
+    """Page, service and command line show the meaning as it is."""
+    ends = [one for one in fields(settings) if one.metadata and one.metadata.get("maximum") == 1.0]
+    assert ends
+    for one in ends:
+        assert re.search(r"\b0\b.*\b1\b", one.metadata["meaning"]), one.name
+
+
+def test_a_number_that_is_a_text_is_shown_as_one():
+    """Not as "must be a whole number from 1 to 10, not 3"."""
+    with pytest.raises(SettingsError, match=r'takes must be a whole number from 1 to 10, not "3"\.'):
+        ConversionSettings(takes="3")

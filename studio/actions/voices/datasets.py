@@ -10,13 +10,15 @@ from sqlalchemy import Connection
 from typing_extensions import TypedDict
 
 from engine.audio.containers import AUDIO_SUFFIXES
-from engine.datasets.dataset import AUDIO_FOLDER, LARGEST_MODEL_FILE, Dataset, create_dataset, load_dataset
+from engine.datasets.dataset import AUDIO_FOLDER, LARGEST_MODEL_FILE, MUSIC, Dataset, create_dataset, load_dataset
 from engine.datasets.left_out import NOT_AUDIO, why_no_recording
 from engine.errors import ArchiveError, AudioError, DatasetError, ProfileError
 from engine.files import numbered
 from engine.progress import Report
+from engine.songs.separator_file import checked_separator
 from engine.texts import joined, ntr, numeral, tr
 from engine.voices.profile import profile_as_json, read_profile
+from studio.actions.fetched_models import refuse_without_separator
 from studio.actions.recordings import Length, check_recording, refuse_without_consent
 from studio.actions.submission import Work, queue_task
 from studio.actions.uploads import link_or_copy, scratch_folder, seems_zip
@@ -27,7 +29,8 @@ from studio.store.catalogue import DATASETS, PENDING, add_model, find_model, ref
 from studio.store.idempotency import Idempotency, answered, run_idempotently
 from studio.store.idempotent_answers import Answer
 from studio.store.kinds import REPORT
-from studio.store.records.voices import Nothing
+from studio.store.records.cards import ReportedData
+from studio.store.records.voices import ReportAsked
 from studio.store.studio import Cost, Studio, costs
 from studio.store.tasks import latest, waiting_and_running
 from studio.store.workspaces import alone_with_untrained, arriving, dataset_workspace
@@ -145,19 +148,25 @@ def create_model(
 
 
 def create_examined(
-    studio: Studio, account: Account, source: Path | Sequence[Path], given: Mapping[str, object], report: Report
+    studio: Studio, account: Account, source: Path | Sequence[Path], given: Mapping[str, object], report: Report,
+    without_music: bool = False,
 ) -> tuple[str, "DataReport"]:
     """Examine a zip, a folder or recordings here and create a voice from them; return its id and the data report.
 
-    given: fields that replace those of model.json. Raises as `create_dataset` does, DatasetError for too little voice,
-    TooMany, DiskFull, Unavailable; then nothing is left behind. `report` may raise Cancelled.
+    given: fields that replace those of model.json. without_music: remove it where there is some. Raises as
+    `create_dataset` does, DatasetError for too little voice, WrongState without a separator, TooMany, DiskFull,
+    Unavailable; then nothing is left behind. `report` may raise Cancelled.
     """
     from engine.datasets.report import examined, refuse_unusable
 
+    if without_music:
+        refuse_without_separator(studio.settings)
     with scratch_folder(studio) as scratch:
         report(0.0, tr("copying the recordings"))
         dataset = create_dataset(source, scratch / "dataset", given, studio.service.free_disk_mb * MEGABYTE)
         found = examined(dataset, report)
+        if without_music and (cleaned := _without_music(studio, dataset, found, report)):
+            dataset, found = cleaned
         refuse_unusable(found)
         return keep_dataset(studio, account, dataset, data_report=found.as_json()), found
 
@@ -185,7 +194,7 @@ def keep_dataset(
             if data_report is not None:
                 report_completed(connection, account.id, model.id, data_report)
             else:
-                queue_task(studio, connection, account.id, Work(REPORT, Nothing(), model.id, cost, request_id))
+                queue_task(studio, connection, account.id, Work(REPORT, ReportAsked(), model.id, cost, request_id))
             # last, so that little can fail once the recordings are stored
             set_keys(connection, model, dataset_key=arrive(model.id))
             return {"model_id": model.id}
@@ -211,6 +220,21 @@ def examination_view(studio: Studio, account: Account, model_id: str) -> Examina
     if task is None or task.created_at < model.created_at:  # belongs to an earlier voice with this id
         return {"state": "completed", "progress": 1.0, "message": "", "error": None}
     return {"state": task.state, "progress": task.progress, "message": task.message, "error": task.error}
+
+
+def _without_music(
+    studio: Studio, dataset: Dataset, found: "DataReport", report: Report
+) -> "tuple[Dataset, DataReport] | None":
+    """Return the data set without music, and the report on it; None if no recording has any."""
+    from engine.datasets.music_removal import remove_music, with_music
+    from engine.datasets.report import examined
+    from engine.songs.separation import OnnxSeparator
+
+    if not with_music(dataset, found):
+        return None
+    separator = OnnxSeparator(checked_separator(studio.settings.separators))
+    cleaned = remove_music(dataset, found, separator, report)
+    return cleaned, examined(cleaned, report)
 
 
 def examine_here(studio: Studio, account: Account, model_id: str, report: Report) -> "DataReport":
@@ -239,8 +263,37 @@ def examine_again(studio: Studio, account: Account, model_id: str) -> None:
         raise WrongState(tr("The voice '{model_id}' has no recordings here.", model_id=model_id), "no_recordings")
     with studio.database.write() as connection:
         if waiting_and_running(connection, account.id, REPORT) < _MOST_REPORTS:
-            queue_task(studio, connection, account.id, Work(REPORT, Nothing(), model_id))
+            queue_task(studio, connection, account.id, Work(REPORT, ReportAsked(), model_id))
     studio.wake()
+
+
+def remove_music(studio: Studio, account: Account, model_id: str) -> None:
+    """Queue a task that removes the music from the recordings of an untrained voice, and examines them again.
+
+    The originals stay beside them. Raises NotFound, WrongState without recordings, for a voice that has been trained,
+    without music in the report, and without the separator.
+    """
+    model = find_model(studio.database, account, model_id)
+    if model.dataset_key is None:
+        raise WrongState(tr("The voice '{model_id}' has no recordings here.", model_id=model_id), "no_recordings")
+    if model.voice_key is not None or model.epoch:
+        raise WrongState(tr(
+            "The voice '{model_id}' has been trained: create a new voice from other recordings.", model_id=model_id,
+        ), "model_trained")
+    if not has_music(model.data_report):
+        text = tr("The report finds no music in the recordings of '{model_id}'.", model_id=model_id)
+        raise WrongState(text, "no_music")
+    refuse_without_separator(studio.settings)
+    with studio.database.write() as connection:
+        if waiting_and_running(connection, account.id, REPORT) < _MOST_REPORTS:
+            queue_task(studio, connection, account.id, Work(REPORT, ReportAsked(remove_music=True), model_id))
+    studio.wake()
+
+
+def has_music(data_report: ReportedData | None) -> bool:
+    """Return whether the data report of a voice finds music in a recording."""
+    recordings = data_report["recordings"] if data_report else ()
+    return any(found["code"] == MUSIC for one in recordings for found in one["findings"])
 
 
 def _cost(dataset: Dataset, longest_hours: float) -> float:

@@ -17,7 +17,7 @@ from studio.store.accounts import Account
 from studio.store.catalogue import Model, describe, find_model, locked_model
 from studio.store.kinds import REPORT
 from studio.store.records.cards import Stated
-from studio.store.records.voices import Nothing
+from studio.store.records.voices import ReportAsked
 from studio.store.studio import Studio
 
 _MEASURED = ("voice_type", "vocal_range")  # unless stated
@@ -82,7 +82,7 @@ def _write_profile(studio: Studio, connection: Connection, model: Model, given: 
             after.pop(name, None)
     studio.storage.put_bytes(profile_text(read_profile(after)).encode(), key)
     if any(before.get(name) != after.get(name) for name in _JUDGED_BY):
-        queue_task(studio, connection, model.account_id, Work(REPORT, Nothing(), model.id))
+        queue_task(studio, connection, model.account_id, Work(REPORT, ReportAsked(), model.id))
 
 
 def _write_card(studio: Studio, model: Model) -> None:

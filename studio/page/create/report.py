@@ -4,7 +4,7 @@
 import gradio as gr
 
 from engine.texts import ntr, tr
-from studio.actions.voices.datasets import examination_view, examine_again
+from studio.actions.voices.datasets import examination_view, examine_again, has_music, remove_music
 from studio.actions.voices.drafts import DraftUpload, reopen_as_draft
 from studio.actions.voices.voice import model_view
 from studio.errors import NotFound
@@ -39,6 +39,7 @@ class Report:
                 self.train = gr.Button(tr("Train this voice"), variant="primary", visible=False)
                 self.convert = gr.Button(tr("Convert with this voice"), visible=False)
                 self.without_bad = gr.Button(tr("Remove unsuitable recordings"), visible=False)
+                self.without_music = gr.Button(tr("Remove the music"), visible=False, elem_id="create-without-music")
                 self.change = gr.Button(tr("Change recordings"), visible=False)
                 self.again = gr.Button(tr("Check again"), visible=False)
                 self.another = gr.Button(tr("Create another voice"))
@@ -46,10 +47,11 @@ class Report:
             self.picture = gr.HTML()
         self.outputs = [
             self.model, self.place, self.heading, self.progress, self.picture, self.found, self.problem, self.train,
-            self.convert, self.without_bad, self.change, self.again, self.check.timer, self.done,
+            self.convert, self.without_bad, self.without_music, self.change, self.again, self.check.timer, self.done,
         ]  # fmt: skip
         self.check.wire(page, self._look_again, [self.model], self.outputs, notice=self.problem)
         page.on(self.again.click, self._repeat, [self.model], self.outputs, notice=self.problem)
+        page.on(self.without_music.click, self._remove_music, [self.model], self.outputs, notice=self.problem)
 
     def begin(self, visit: Visit, model: str) -> Values:
         """Return updates that follow the check of a new voice."""
@@ -106,6 +108,7 @@ class Report:
                 else tr("Remove the unsuitable recording"),
                 visible=bool(bad) and some_are_good,
             ),
+            self.without_music: gr.Button(visible=not waits and view["untrained"] and has_music(report)),
             self.change: gr.Button(visible=not waits),
             self.again: gr.Button(visible=failed),
             **self.check.begin(waits),
@@ -120,6 +123,11 @@ class Report:
 
     def _look_again(self, visit: Visit, model: str | None) -> Updates:
         return self.look(visit, model) if model else self.end()
+
+    def _remove_music(self, visit: Visit, model: str | None) -> Updates:
+        if model:
+            visit.do(remove_music, model)
+        return self._look_again(visit, model)
 
     def _repeat(self, visit: Visit, model: str | None) -> Updates:
         if model:

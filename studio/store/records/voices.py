@@ -41,8 +41,15 @@ class EstimateAsked(Record):
 
 
 @dataclass(frozen=True)
+class ReportAsked(Record):
+    """What is asked of a report. remove_music: from the recordings that have some, before they are examined again."""
+
+    remove_music: bool = False
+
+
+@dataclass(frozen=True)
 class Nothing(Record):
-    """What is asked of a report and of a checkup, and what results where the voice's row has it."""
+    """What is asked of a checkup, and what results of a report: the voice's row has it."""
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from studio.store.idempotency import Idempotency
 from studio.store.kinds import ANALYSIS, BLEND, CHECKUP, CONVERSION, ESTIMATE, KINDS, REPORT, TEACHING, TRAINING
 from studio.store.records.analysis import Analysis
 from studio.store.records.conversion import Conversion
-from studio.store.records.voices import Blend, EstimateAsked, Nothing, Teaching, Training
+from studio.store.records.voices import Blend, EstimateAsked, Nothing, ReportAsked, Teaching, Training
 from studio.store.tasks import counts, find
 
 ASKED = {
-    CONVERSION: Conversion("input.wav", {}, "vocal.wav"), TRAINING: Training(3), REPORT: Nothing(),
+    CONVERSION: Conversion("input.wav", {}, "vocal.wav"), TRAINING: Training(3), REPORT: ReportAsked(),
     BLEND: Blend("kathleen", "koguchi", 0.5, "Both"), TEACHING: Teaching("mia", "Mia", 40, ()),
     ESTIMATE: EstimateAsked(), CHECKUP: Nothing(), ANALYSIS: Analysis("input.wav", "vocal.wav"),
 }  # fmt: skip

@@ -138,6 +138,44 @@ def test_convert_takes_folders_and_several_files_and_goes_on_after_a_bad_one(her
     assert names(here / "out") == ["b.kathleen.wav", "vocal.kathleen-2.wav", "vocal.kathleen.wav"]
 
 
+def test_convert_with_several_jobs_gives_the_same_bytes_names_and_messages_in_the_same_order(here, source):
+    for number in range(3):
+        soundfile.write(here / f"{number}.wav", vocal(1.0 + 0.5 * (3 - number)), RATE)
+    (here / "1b.wav").write_text("no sound")
+    files, done = ["0.wav", "1.wav", "1b.wav", "2.wav"], []
+    for jobs in (1, 3):
+        done.append(run("convert", *files, "--no-project", "--takes", 2, "-o", "{voice}.wav", "--jobs", jobs))
+        kept = here / f"by {jobs}"
+        kept.mkdir()
+        for path in here.glob("kathleen*"):
+            path.rename(kept / path.name)
+    assert [one.exit_code for one in done] == [1, 1]
+    assert (done[0].stdout, done[0].stderr) == (done[1].stdout, done[1].stderr)
+    assert done[0].stderr.index("1b.wav") < done[0].stderr.index('"2.wav"')
+    made = [names(here / one) for one in ("by 1", "by 3")]
+    assert made[0] == made[1]
+    assert len(made[0]) == 6
+    for name in made[0]:
+        assert np.array_equal(*(soundfile.read(here / one / name)[0] for one in ("by 1", "by 3")))
+
+
+def test_convert_stops_all_jobs_when_it_is_asked_to(here, source, monkeypatch):
+    """Nothing that has begun goes on, and nothing else begins."""
+    from engine.errors import Cancelled
+    from studio.commands import takes
+
+    begun = []
+    monkeypatch.setattr(takes, "converted_task", lambda studio, recording, *_: begun.append(recording) or stop())
+
+    def stop() -> None:
+        raise Cancelled
+
+    for number in range(8):
+        shutil.copy(source, here / f"{number}.wav")
+    done = run("convert", *(f"{number}.wav" for number in range(8)), "--jobs", 2)
+    assert (done.exit_code, done.stdout) == (STOPPED, "")
+
+
 def test_convert_gives_a_session_its_rate_and_its_samples_back(here):
     samples = np.interp(np.arange(72_001) / 48_000, np.arange(66_150) / RATE, vocal(1.5))
     soundfile.write(here / "session.wav", samples, 48_000)

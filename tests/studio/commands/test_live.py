@@ -121,7 +121,7 @@ class CardStream:
 
 
 def sing(card, monkeypatch, *arguments, work=0.1, patience=0):
-    monkeypatch.setattr("engine.live.delay_measurement.warm_up", lambda converter: work)  # whatever else the machine does
+    monkeypatch.setattr("engine.live.delay_measurement.warm_up", lambda _: work)  # whatever else the machine does
     monkeypatch.setattr("studio.commands.live._LOOKS_EVERY_S", 0.01)
     monkeypatch.setattr("studio.commands.live._BACK_WITHIN_S", 0.01 * patience)
     monkeypatch.setitem(sys.modules, "sounddevice", card)

@@ -10,7 +10,7 @@ from tests.catalogues import catalogue
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["convert", "--voice", "kathleen"], "Missing argument 'FILE'."),
+        (["convert", "--voice", "kathleen"], "Missing argument 'FILE|-'."),
         (["voices", "--json=3"], "Option '--json' does not take a value."),
         (["convert", "--takes"], "Option '--takes' requires an argument."),
         (["--language"], "Option '--language' requires an argument."),
@@ -36,3 +36,10 @@ def test_parser_says_what_is_ours_in_the_language_of_the_terminal(tmp_path):
             app, ["--language", "xx"], env={"COLUMNS": "200", "TIMBRE_STUDIO_LANGUAGE": "de"}
         )
     assert (result.exit_code, "Sprache xx gibt es nicht." in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("group", ["voices", "presets", "projects"])
+def test_list_does_what_a_group_does_by_itself(group):
+    done = [CliRunner().invoke(app, one) for one in ([group, "list"], [group])]
+    assert [one.exit_code for one in done] == [0, 0], done[0].stderr
+    assert done[0].stdout == done[1].stdout

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from typer import Context
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -60,7 +61,7 @@ def test_commands_name_a_file_on_another_machine(song):
     assert done.stderr == "file://elsewhere/songs/a.flac is on another machine: copy the file to this one.\n"
 
 
-@pytest.mark.parametrize("output", ["/dev/stdout", "/dev/null", "/dev/fd/1", "/proc/self/fd/1", "-", "pipe"])
+@pytest.mark.parametrize("output", ["/dev/stdout", "/dev/null", "/dev/fd/1", "/proc/self/fd/1", "pipe", "-"])
 @pytest.mark.parametrize(
     "command",
     [
@@ -72,6 +73,8 @@ def test_commands_name_a_file_on_another_machine(song):
 def test_commands_refuse_a_result_that_is_no_file_before_any_work(song, command, output):
     """With --overwrite, `-o /dev/null` would have put a file in its place."""
     os.mkfifo("pipe")
+    if output == "-" and command[0] in ("convert", "mix", "comp"):
+        pytest.skip("their sound goes to standard output")
     before = os.lstat("/dev/null").st_ino
     done = run(*(song if word == "SONG" else word for word in command), output)
     assert done.exit_code == 1
@@ -96,11 +99,11 @@ def test_commands_write_a_result_where_the_pasted_path_says(song):
 def test_all_options_for_results_are_known_by_name():
     """A new one is refused a pipe, too."""
     commands = [*leaves(get_command(app)), *map(_completed, _WITH_SETTINGS)]
-    results = [one for command in commands for one in command.params if "OUT" in (one.metavar or "").split()]
+    results = [one for command in commands for one in command.params if "OUT" in (one.metavar or "").split("|")]
     assert len(results) > 5
     assert all(path_arguments._RESULTS.intersection(one.opts) for one in results)
 
 
 def test_stems_are_pasted_with_their_voices(song):
     [stem] = [one for one in _completed("convert").params if "--stem" in one.opts]
-    assert path_arguments._read(stem, f"'{song}'=koguchi") == f"{song}=koguchi"
+    assert path_arguments._read(stem, Context(get_command(app)), f"'{song}'=koguchi") == f"{song}=koguchi"

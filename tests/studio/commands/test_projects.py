@@ -67,7 +67,9 @@ def test_projects_sets_lists_exports_and_deletes_a_project(project, tmp_path):
     assert refused_without_answer.exit_code == 1
     assert "Nothing was deleted" in refused_without_answer.stderr
     assert run("projects", "delete", project, "--yes").stderr.startswith("Deleted 1 conversion")
-    assert refused(run("projects", "export", project)) == "There is no such project."
+    gone = f"There is no project '{project}': `python -m studio projects` lists them."
+    assert refused(run("projects", "export", project)) == refused(run("projects", "delete", project)) == gone
+    assert run("projects", "list").stdout == run("projects").stdout
 
 
 def test_projects_refuses_invalid_options_in_one_sentence(project):
@@ -104,7 +106,8 @@ def test_convert_applies_a_saved_preset_and_options_override_it(project, tmp_pat
         save_preset(studio, studio.local, "Low", Preset("melodic", {"formant_shift_semitones": -4.0}))
     for name, options in {"plain": [], "low": ["--preset", "Low"], "same": ["--preset", "Low"]}.items():
         more = ["--formant-shift-semitones", 0] if name == "same" else []
-        assert run("convert", "take.wav", "-o", f"{name}.wav", "--preset", "melodic", *options, *more).exit_code == 0
+        done = run("convert", "take.wav", "-o", f"{name}.wav", "--preset", "melodic", *options, *more)
+        assert done.exit_code == 0, done.stderr
     plain, low, same = (soundfile.read(tmp_path / f"{name}.wav")[0] for name in ("plain", "low", "same"))
     assert (plain == same).all()
     assert np.abs(plain - low).max() > 0.01

@@ -92,11 +92,13 @@ def test_check_refuses_names_that_do_not_fit(output, count, sentence):
         ResultNames(output).check([SONG] * count)
 
 
-def test_check_makes_a_folder_but_not_that_of_a_file_and_refuses_what_is_no_place():
+def test_check_makes_the_folder_of_results_and_refuses_what_is_no_place():
     ResultNames("new/folder/").check([SONG])
+    ResultNames("other/x.wav").check([SONG])
     assert Path("new/folder").is_dir()
-    with pytest.raises(AudioError, match="does not exist"):
-        ResultNames("typo/x.wav").check([SONG])
+    assert Path("other").is_dir()
+    ResultNames("tried/x.wav").check([SONG], is_tried=True)
+    assert not Path("tried").exists()
     Path("file").touch()
     with pytest.raises(AudioError):
         ResultNames("file/").check([SONG])

@@ -3,10 +3,16 @@
 import json
 import shutil
 from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 import engine.training.train
+from engine.audio.files import Audio, read_audio, write_audio
+from engine.datasets.dataset import create_dataset
+from engine.songs import separator_file
 from engine.training.history import read_history
 from engine.voices.card import load_card
 from engine.voices.voice import load_voice
@@ -18,8 +24,10 @@ from studio.store import tasks
 from studio.store.accounts import local_account
 from studio.store.catalogue import describe, remove_model
 from studio.store.workspaces import alone_in_training
+from tests.engine.songs.conftest import chords, write_network
 
 pytestmark = pytest.mark.system
+SAMPLES = Path(__file__).parents[3] / "engine" / "samples"
 
 
 @pytest.fixture(autouse=True)
@@ -326,3 +334,47 @@ def test_training_keeps_profile_changes_made_after_its_submission(installation, 
     assert (card.genre, card.consent) == ("jazz", {"by": "Nina"})
     assert card.vocal_range == model.card["vocal_range"]  # which nobody has stated
     assert card.vocal_range["min"]
+
+
+# ---- music removed
+
+
+@pytest.fixture
+def singer(installation, tmp_path, monkeypatch):
+    """A voice of the bundled recordings, of which one has music at the sides of the stereo field."""
+    folder = installation.settings.separators
+    folder.mkdir(parents=True)
+    content = write_network(folder / separator_file.PINNED[0].file_name).read_bytes()
+    pinned = replace(separator_file.PINNED[0], size=len(content), sha256=sha256(content).hexdigest())
+    monkeypatch.setattr(separator_file, "PINNED", (pinned,))
+    vocal = read_audio(SAMPLES / "singing.flac").samples[0]
+    played = 2.0 * chords(len(vocal) / 44_100)[: len(vocal)]
+    (tmp_path / "source").mkdir()
+    song = Audio(0.5 * np.stack([vocal + played, vocal - played]), 44_100)
+    write_audio(tmp_path / "source" / "song.wav", song)
+    shutil.copy(SAMPLES / "speech.flac", tmp_path / "source")
+    dataset = create_dataset(tmp_path / "source", tmp_path / "dataset", {"name": "Mia"})
+    return installation.create_voice(dataset.folder)
+
+
+def test_report_removes_the_music_where_that_is_asked_for_and_the_card_says_so(installation, singer):
+    with installation.database.write() as connection:
+        tasks.submit(connection, installation.account.id, "report", {"remove_music": True}, model_id=singer.id)
+    assert run_task(installation.context(), installation.claim()) == "completed"
+    model, home = installation.model(singer.id), installation.settings.datasets / singer.id
+    assert sorted(path.name for path in (home / "audio").iterdir()) == ["song.flac", "speech.flac"]
+    assert [path.name for path in (home / "originals").iterdir()] == ["song.wav"]
+    assert model.card["source"] == "music removed from 1 recording with htdemucs_ft vocals"
+    assert model.name == "Mia"
+    assert [one["name"] for one in model.data_report["recordings"]] == ["song.flac", "speech.flac"]
+    assert not any(found["code"] == "accompaniment" for found in model.data_report["findings"])
+
+
+def test_music_is_not_removed_without_the_separator_and_nothing_changes(installation, singer):
+    (installation.settings.separators / separator_file.PINNED[0].file_name).unlink()
+    with installation.database.write() as connection:
+        asked = {"remove_music": True}
+        task_id = tasks.submit(connection, installation.account.id, "report", asked, model_id=singer.id)
+    assert run_task(installation.context(), installation.claim()) == "failed"
+    assert "timbre-studio separation fetch" in installation.task(task_id).error
+    assert [path.name for path in (installation.settings.datasets / singer.id / "audio").glob("song*")] == ["song.wav"]
