@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from scipy.ndimage import median_filter
 
 from engine.features.speaker_directions import SpeakerTrack
+from engine.filters import moving_median
 
 LEAST_VOICED_S = 1.5  # of a person; less is a laugh, a cry or a slip
 _ALIKE = 0.6  # cosine between two people, of surely measured directions, at most
@@ -119,7 +119,7 @@ def _inside(labels: np.ndarray) -> np.ndarray:
 def _turns(track: SpeakerTrack, speakers: np.ndarray) -> tuple[Turn, ...]:
     if not len(speakers):
         return ()
-    smooth = median_filter(speakers, _SMOOTHED, mode="nearest")
+    smooth = moving_median(speakers, _SMOOTHED)
     edges = np.flatnonzero(np.diff(smooth)) + 1
     between_s = (track.middles_s[edges - 1] + track.middles_s[edges]) / 2
     bounds_s = [0.0, *between_s.tolist(), track.stop_s]

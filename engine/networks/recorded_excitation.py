@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from scipy import ndimage
 from torch import Tensor
 
+from engine.filters import moving_maximum, opened
 from engine.networks.band_filters import Mix, log_gain, response
 from engine.networks.periods import READ_TIMES, moved, passed
 from engine.networks.spectral_frames import BINS, blocks_of, cut_frames, frame_spectra, join_pieces, pieces_of
@@ -96,7 +96,7 @@ class RecordedExcitation:
     def _flat(self, ratio: np.ndarray) -> Tensor:
         """Return the flat excitation as `moved` reads it, without what would fold back when the periods of each frame
         are read `ratio` (frames,) times as fast."""
-        speed = self._placed(ndimage.maximum_filter1d(ratio, _BESIDE).clip(1.0))
+        speed = self._placed(moving_maximum(ratio, _BESIDE, "reflect").clip(1.0))
 
         def pieces_in(block: slice) -> Tensor:
             parts = response(-self.envelope[block], self.table, passed(speed[block]))
@@ -111,4 +111,4 @@ class RecordedExcitation:
 
 def _long_runs(chosen: np.ndarray) -> np.ndarray:
     """Return the chosen frames that have enough like them beside them, bool (frames,)."""
-    return ndimage.binary_opening(chosen, np.ones(min(_SHORTEST_RUN, len(chosen))))
+    return opened(chosen, min(_SHORTEST_RUN, len(chosen)))
