@@ -32,7 +32,8 @@ _DESIGNED: dict[tuple[int, float | tuple[float, float], Band, int], list[list[fl
         [1.0, 2.0, 1.0, 1.0, -0.7054114702127666, 0.621980917578973],
     ],
     (2, (200.0, 4000.0), "bandpass", 44100): [
-        [0.052409818710787155, 0.10481963742157431, 0.052409818710787155, 1.0, -1.2690965470638802, 0.48479288277162275],
+        [0.052409818710787155, 0.10481963742157431, 0.052409818710787155, 1.0, -1.2690965470638802,
+         0.48479288277162275],
         [1.0, -2.0, 1.0, 1.0, -1.9600389255134525, 0.9609109804014363],
     ],
     (2, (60.0, 4000.0), "bandpass", 16000): [
@@ -42,7 +43,7 @@ _DESIGNED: dict[tuple[int, float | tuple[float, float], Band, int], list[list[fl
 }  # fmt: skip
 
 
-def _part(name: str) -> Any:
+def compiled(name: str) -> Any:
     """Return a compiled module of scipy; the package around it is not loaded."""
     with _LOADING:
         if name not in sys.modules:
@@ -76,7 +77,7 @@ def quick_size(size: int) -> int:
 
 
 def _transforms() -> Any:
-    return _part("scipy.fft._pocketfft.pypocketfft")
+    return compiled("scipy.fft._pocketfft.pypocketfft")
 
 
 def _sized(values: np.ndarray, size: int | None) -> np.ndarray:
@@ -115,7 +116,7 @@ def through_and_back(sections: np.ndarray, samples: np.ndarray, reach: int) -> n
 def _passed(sections: np.ndarray, samples: np.ndarray, state: np.ndarray) -> np.ndarray:
     found = np.array(samples, np.float64, order="C")
     rows = found.reshape(-1, found.shape[-1])
-    _part("scipy.signal._sosfilt")._sosfilt(sections, rows, np.repeat(state[None], len(rows), axis=0))
+    compiled("scipy.signal._sosfilt")._sosfilt(sections, rows, np.repeat(state[None], len(rows), axis=0))
     return found
 
 
@@ -150,7 +151,7 @@ def moving_median(curve: np.ndarray, size: int, ends: str = "nearest") -> np.nda
         return found
     numbers = np.ascontiguousarray(curve if curve.dtype in (np.float32, np.float64) else curve.astype(np.int64))
     found = np.empty_like(numbers)
-    rank = _part("scipy.ndimage._rank_filter_1d").rank_filter
+    rank = compiled("scipy.ndimage._rank_filter_1d").rank_filter
     rank(numbers, size // 2, size, found, _ENDS[ends], numbers.dtype.type(0), 0)
     return found.astype(curve.dtype, copy=False)
 
@@ -192,13 +193,13 @@ def _refuse_none(size: int) -> None:
 
 
 def _frames() -> Any:
-    return _part("scipy.ndimage._nd_image")
+    return compiled("scipy.ndimage._nd_image")
 
 
 def peaks(curve: np.ndarray, least: float, apart: int) -> np.ndarray:
     """Return the indices (peaks,) of peaks of a curve (n,), float64: `least` high and so many frames apart, the higher
     ones first, as `scipy.signal.find_peaks` does."""
-    part = _part("scipy.signal._peak_finding_utils")
+    part = compiled("scipy.signal._peak_finding_utils")
     places = part._local_maxima_1d(np.ascontiguousarray(curve))[0]
     places = places[curve[places] >= least]
     return np.asarray(places[part._select_by_peak_distance(places, curve[places], float(apart))])
