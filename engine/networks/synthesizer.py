@@ -94,7 +94,8 @@ class Synthesizer(nn.Module):
         nn.init.zeros_(correction.bias)
         self.leave = nn.Sequential(nn.LayerNorm(_CHANNELS), correction)
         self.table: Tensor
-        self.register_buffer("table", filter_table(), persistent=False)
+        with torch.device("cpu"):  # it is no weight, so it has values from the beginning
+            self.register_buffer("table", filter_table(), persistent=False)
 
     @property
     def bands_to_bins(self) -> Tensor:
