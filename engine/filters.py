@@ -15,7 +15,6 @@ from threading import Lock
 from typing import Any, Literal
 
 import numpy as np
-import scipy
 
 Band = Literal["lowpass", "highpass", "bandpass"]
 _LOADING = Lock()
@@ -47,7 +46,8 @@ def compiled(name: str) -> Any:
     """Return a compiled module of scipy; the package around it is not loaded."""
     with _LOADING:
         if name not in sys.modules:
-            folder = Path(scipy.__file__).parent.joinpath(*name.split(".")[1:-1])
+            package, *folders, _ = name.split(".")
+            folder = Path(import_module(package).__path__[0], *folders)
             spec = PathFinder.find_spec(name, [str(folder)])
             if spec is None or spec.loader is None:
                 return import_module(name)

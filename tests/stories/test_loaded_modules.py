@@ -89,5 +89,5 @@ def test_convert_loads_no_package_of_scipy_but_its_compiled_parts(loaded):
 @pytest.mark.parametrize(("command", "beyond"), [("--help", {"sqlalchemy", "numpy.f2py"}), ("voices", {"alembic"})])
 def test_commands_without_sound_load_nothing_for_it(tmp_path, command, beyond):
     run(tmp_path, "voices")  # makes the database
-    for_sound = {"torch", "scipy", "soxr", "librosa", "onnxruntime", "c2pa", "engine.filters"}
+    for_sound = {"torch", "scipy", "librosa", "onnxruntime", "c2pa"}
     assert run(tmp_path, command) & (for_sound | beyond) == set()
