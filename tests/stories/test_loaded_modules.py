@@ -41,6 +41,7 @@ MODULES_OF_OTHERS = (
     "engine.effects.chain", "engine.training.train", "engine.training.teaching", "engine.evaluation.evaluator",
     "engine.songs.separation", "engine.networks.discriminator", "engine.networks.student", "studio.addresses",
     "studio.executors.local", "studio.executors.ray", "studio.executors.courier", "alembic", "numpy.f2py",
+    "torch._dynamo",
 )  # fmt: skip
 
 
