@@ -6,12 +6,13 @@ one.
 """
 
 import numpy as np
-import scipy
 
 from engine.analysis.runs import true_runs
+from engine.filters import irfft, moving_maximum, rfft
 
 ABOVE, BELOW = 1, -1
 _SHORT, _LONG = 1024, 2048  # samples at 16 kHz that are analysed for tones above and below
+_AROUND = 4  # frames beside those that are asked for
 _LOBE_BINS = 3  # on each side of a peak
 _LEAST_BIN = 6  # 94 Hz
 _CLEAR, _LIKELY = (0.5, 0.03), (0.25, 0.1)  # least share of the power in the peak, most power below it
@@ -50,10 +51,10 @@ def sustained_s(beyond: np.ndarray, side: int, shortest_frames: int, frame_rate:
 
 
 def _are_above(samples: np.ndarray, rate: int, hop: int, asked: np.ndarray, highest: float) -> np.ndarray:
-    places = np.flatnonzero(scipy.ndimage.binary_dilation(asked, iterations=4) if asked.any() else asked)
+    places = np.flatnonzero(moving_maximum(asked, 2 * _AROUND + 1, "constant"))
     clear, likely = np.zeros(len(asked), bool), np.zeros(len(asked), bool)
     if len(places):
-        spectra = np.square(np.abs(scipy.fft.rfft(_cut(samples, places * hop, _SHORT) * _window(_SHORT), axis=1)))
+        spectra = np.square(np.abs(rfft(_cut(samples, places * hop, _SHORT) * _window(_SHORT))))
         bins, peaks = np.arange(spectra.shape[1]), spectra.argmax(1)[:, None]
         peak = (spectra * (np.abs(bins - peaks) <= _LOBE_BINS)).sum(1) + 1e-12
         share = peak / (spectra[:, _LEAST_BIN:].sum(1) + 1e-12)
@@ -62,7 +63,9 @@ def _are_above(samples: np.ndarray, rate: int, hop: int, asked: np.ndarray, high
         clear[places], likely[places] = (
             is_high & (share > least) & (lower < most) for least, most in (_CLEAR, _LIKELY)
         )
-    return scipy.ndimage.binary_propagation(clear, mask=clear | likely)
+    for start, stop in true_runs(clear | likely).tolist():
+        clear[start:stop] = clear[start:stop].any()
+    return clear
 
 
 def _are_below(samples: np.ndarray, rate: int, hop: int, asked: np.ndarray, lowest: float) -> np.ndarray:
@@ -71,8 +74,8 @@ def _are_below(samples: np.ndarray, rate: int, hop: int, asked: np.ndarray, lowe
     if len(places):
         first, last = int(rate / lowest) + 1, int(rate / _LOWEST_GROWL_HERTZ)
         pieces = _cut(samples, places * hop, _LONG) * _window(_LONG)
-        both = scipy.fft.irfft(np.square(np.abs(scipy.fft.rfft(pieces, 2 * _LONG, axis=1))), axis=1)[:, :last]
-        window = scipy.fft.irfft(np.square(np.abs(scipy.fft.rfft(_window(_LONG), 2 * _LONG))))[:last]
+        both = irfft(np.square(np.abs(rfft(pieces, 2 * _LONG))))[:, :last]
+        window = irfft(np.square(np.abs(rfft(_window(_LONG), 2 * _LONG))))[:last]
         periodic = both / np.maximum(both[:, :1], 1e-12) * (window[0] / window)  # as if the window were flat
         longer, shorter = periodic[:, first:].max(1), periodic[:, _SHORTEST_LAG : first - first // 12].max(1)
         found[places] = (longer > _PERIODIC) & (longer > shorter + _LONGER)

@@ -7,8 +7,8 @@ before it, at whatever distance and level suits best.
 """
 
 import numpy as np
-from scipy import fft
 
+from engine.filters import irfft, rfft
 from engine.units import SAMPLE_RATE
 
 _LOWEST_HERTZ, _HIGHEST_HERTZ = 60.0, 2500.0
@@ -25,11 +25,11 @@ def measure_changes(spans: np.ndarray, hertz: np.ndarray) -> np.ndarray:
     spans: (moments, samples) at SAMPLE_RATE, of 50 ms or more; hertz: (moments,), the pitch. NaN where a moment is too
     short for its cycles.
     """
-    spectra = fft.rfft(spans, axis=1)
-    bins = fft.rfftfreq(spans.shape[1], 1 / SAMPLE_RATE)
+    spectra = rfft(spans)
+    bins = np.fft.rfftfreq(spans.shape[1], 1 / SAMPLE_RATE)
     spectra[:, (bins < _LOWEST_HERTZ) | (bins > _HIGHEST_HERTZ)] = 0
     size = spans.shape[1] // _DECIMATION
-    heard = fft.irfft(spectra[:, : size // 2 + 1], size, axis=1)
+    heard = irfft(spectra[:, : size // 2 + 1], size)
     periods = SAMPLE_RATE / _DECIMATION / hertz
     return np.array([_change_db(*moment) for moment in zip(heard, periods, strict=True)])
 

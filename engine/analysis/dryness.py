@@ -18,12 +18,12 @@ The errors favour "dry": a mix that is not recognised is converted as before, a 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import fft
 
 from engine.analysis.cycles import measure_changes
 from engine.analysis.pitch import Pitch
 from engine.analysis.reverberation import free_decays
 from engine.analysis.voice_presence import VoicePresence, VoicePresenceMeter
+from engine.filters import rfft
 from engine.texts import numeral, tr
 from engine.units import FRAME_RATE, HOP, SAMPLE_RATE
 
@@ -188,8 +188,8 @@ def _between_harmonics(spans: np.ndarray, hertz: np.ndarray) -> np.ndarray:
     # decimated by averaging: what folds back is 13 dB softer, and a voice has little above 4 kHz
     spans = spans.reshape(len(spans), -1, _DECIMATION).mean(2)
     size = spans.shape[1]
-    power = np.abs(fft.rfft(spans * np.hanning(size).astype(np.float32), axis=1)) ** 2
-    bins = fft.rfftfreq(size, _DECIMATION / SAMPLE_RATE)
+    power = np.abs(rfft(spans * np.hanning(size).astype(np.float32))) ** 2
+    bins = np.fft.rfftfreq(size, _DECIMATION / SAMPLE_RATE)
     inside = (bins > _LOWEST_HERTZ) & (bins < _HIGHEST_HERTZ)
     bins, power = bins[inside], power[:, inside]
     harmonic = bins[None] / hertz[:, None]

@@ -6,8 +6,8 @@ frame's power is four short dot products with neighbouring hops.
 """
 
 import numpy as np
-import scipy
 
+from engine.filters import butterworth, through, through_and_back
 from engine.units import HOP, SAMPLE_RATE, amplitude, decibels, frame_count
 
 FLOOR_DB = -120.0  # digital silence
@@ -61,9 +61,9 @@ def match_loudness(
 
 def without_rumble(samples: np.ndarray) -> np.ndarray:
     """Remove DC offset and rumble from mono samples (samples,), without delay; returns float32."""
-    sections = scipy.signal.butter(2, _RUMBLE_HERTZ, "highpass", fs=SAMPLE_RATE, output="sos")
+    sections = butterworth(2, _RUMBLE_HERTZ, "highpass", SAMPLE_RATE)
     padding = min(len(samples) - 1, SAMPLE_RATE // 10)
-    return scipy.signal.sosfiltfilt(sections, samples, padlen=max(padding, 0)).astype(np.float32)
+    return through_and_back(sections, samples, max(padding, 0)).astype(np.float32)
 
 
 def without_top(samples: np.ndarray, hertz: float) -> np.ndarray:
@@ -71,13 +71,12 @@ def without_top(samples: np.ndarray, hertz: float) -> np.ndarray:
 
     It adds a slight delay (0.1 ms at 8 kHz), so it is not meant for listening.
     """
-    return scipy.signal.sosfilt(top_filter(hertz), samples).astype(np.float32)
+    return through(top_filter(hertz), samples).astype(np.float32)
 
 
 def top_filter(hertz: float) -> np.ndarray:
     """Return the sections of the filter of `without_top`, float64 (3, 6)."""
-    sections: np.ndarray = scipy.signal.butter(6, hertz, "lowpass", fs=SAMPLE_RATE, output="sos")
-    return sections
+    return butterworth(6, hertz, "lowpass", SAMPLE_RATE)
 
 
 def limit_peaks(samples: np.ndarray, ceiling: float = CEILING) -> np.ndarray:

@@ -3,12 +3,12 @@
 from functools import lru_cache
 
 import numpy as np
-import scipy
 import torch
 from torch import Tensor, nn
 
 from engine.analysis.loudness import FADE_DB, FLOOR_DB, HOPS_PER_WINDOW, MAX_BOOST_DB, MAX_CUT_DB, top_filter
 from engine.audio.ambience import filtered
+from engine.filters import through
 from engine.units import HOP, frame_count
 
 _TAPS = 2048  # of a low-pass, after which nothing is left of its response
@@ -56,4 +56,4 @@ def _top_taps(hertz: float, device: torch.device) -> Tensor:
     impulse = np.zeros(_TAPS)
     impulse[0] = 1.0
     with torch.inference_mode(False):
-        return torch.from_numpy(scipy.signal.sosfilt(top_filter(hertz), impulse).astype(np.float32)).to(device)
+        return torch.from_numpy(through(top_filter(hertz), impulse).astype(np.float32)).to(device)

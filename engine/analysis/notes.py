@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 
 from engine.analysis.pitch import Pitch
 from engine.analysis.runs import true_runs
 from engine.analysis.style import find_onsets
 from engine.analysis.vocal_range import believable
+from engine.filters import closed, moving_median
 from engine.units import FRAME_RATE, NOTE_NAMES
 
 SEMITONES = 128  # MIDI note numbers
@@ -83,13 +83,13 @@ def find_notes(pitch: Pitch, loudness_db: np.ndarray) -> list[Note]:
     >>> all(note.end_s > note.start_s for note in notes)
     True
     """
-    sung = scipy.ndimage.binary_closing(audible(pitch, loudness_db), np.ones(_BRIDGED_FRAMES + 1))
+    sung = closed(audible(pitch, loudness_db), _BRIDGED_FRAMES + 1)
     semitones = pitch.semitones.astype(np.float64)
     onsets, rises_db = find_onsets(loudness_db)
     attacks = onsets[rises_db > _ATTACK_DB]
     found = []
     for start, stop in true_runs(sung).tolist():
-        curve = scipy.ndimage.median_filter(semitones[start:stop], _MEDIAN_FRAMES, mode="nearest")
+        curve = moving_median(semitones[start:stop], _MEDIAN_FRAMES)
         for place in _sustained(curve):
             for first, last in _sung_again(place, attacks - start):
                 if last - first >= _SHORTEST_FRAMES:

@@ -6,7 +6,8 @@ perception of overtone singing", J. Acoust. Soc. Am., 1992.)
 """
 
 import numpy as np
-import scipy
+
+from engine.filters import moving_median, rfft
 
 _LOWEST_HERTZ, _HIGHEST_HERTZ = 65.0, 400.0  # of a drone
 _LEAST_HERTZ = 480.0  # of the tone that was detected; below, detectors do not err
@@ -37,12 +38,12 @@ def find_drones(samples: np.ndarray, rate: int, hop: int, hertz: np.ndarray, ask
     size = round(_SECONDS * rate)
     padded = np.pad(samples, (size // 2, size))
     pieces = np.lib.stride_tricks.sliding_window_view(padded, size)[frames * hop]
-    powers = np.square(np.abs(scipy.fft.rfft(pieces * np.hanning(size).astype(np.float32), axis=1)))
+    powers = np.square(np.abs(rfft(pieces * np.hanning(size).astype(np.float32))))
     for frame, power in zip(frames, powers, strict=True):
         drone = _drone(power, rate / size)
         if drone and drone * _HIGHER < hertz[frame]:
             found[frame : frame + _EVERY] = drone
-    return np.where(scipy.ndimage.median_filter(found > 0.0, _SMOOTH_FRAMES), found, 0.0)
+    return np.where(moving_median(found > 0.0, _SMOOTH_FRAMES, "reflect"), found, 0.0)
 
 
 def _drone(power: np.ndarray, bin_hertz: float) -> float:

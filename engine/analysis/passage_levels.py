@@ -6,8 +6,8 @@ gain whichever window it falls in. What is far softer than the loudest passage i
 """
 
 import numpy as np
-import scipy
 
+from engine.filters import butterworth, moving_maximum, moving_mean, through
 from engine.units import FRAME_RATE, amplitude, decibels
 
 LEVEL_DB = -12.0  # of the loudest moment of each passage, root mean square
@@ -91,19 +91,19 @@ def _gain_db(passages_db: np.ndarray, loudest_db: float) -> np.ndarray:
 def _moments_db(samples: np.ndarray, rate: int) -> np.ndarray:
     """Return the level of each 40 ms in the band of voices, every 10 ms: float64 (frames,)."""
     highest = min(_HIGHEST_HERTZ, 0.45 * rate)
-    band = scipy.signal.butter(2, (_LOWEST_HERTZ, highest), "bandpass", fs=rate, output="sos")
+    band = butterworth(2, (_LOWEST_HERTZ, highest), "bandpass", rate)
     hop = rate // FRAME_RATE
-    voice = scipy.signal.sosfilt(band, samples)
+    voice = through(band, samples)
     padded = np.pad(voice, (0, -len(voice) % hop))
     power = np.square(padded).reshape(-1, hop).mean(1)
-    moments = scipy.ndimage.uniform_filter1d(power, _MOMENT_FRAMES, mode="nearest")
+    moments = moving_mean(power, _MOMENT_FRAMES)
     return decibels(np.sqrt(moments.clip(0.0)))
 
 
 def _passages_db(samples: np.ndarray, rate: int) -> np.ndarray:
     """Return the level of the passage around each 10 ms, float64 (frames,)."""
     frames = 2 * _frames(_LOUDEST_WITHIN_S) + 1
-    return scipy.ndimage.maximum_filter1d(_moments_db(samples, rate), frames, mode="nearest")
+    return moving_maximum(_moments_db(samples, rate), frames)
 
 
 def _levelled(samples: np.ndarray, rate: int, passages_db: np.ndarray, loudest_db: float) -> np.ndarray:

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 
 from engine.analysis.notes import audible
 from engine.analysis.pitch import Pitch
 from engine.analysis.runs import true_runs
+from engine.filters import closed
 from engine.units import FRAME_RATE
 
 SHORTEST_REST_S = 0.35  # consonants and breaths within a phrase are shorter
@@ -53,6 +53,6 @@ def find_phrases(pitch: Pitch, loudness_db: np.ndarray) -> list[Phrase]:
     """
     bridged = round(SHORTEST_REST_S * FRAME_RATE)
     voiced = np.pad(audible(pitch, loudness_db), bridged)  # closing would shrink what touches the ends
-    runs = true_runs(scipy.ndimage.binary_closing(voiced, np.ones(bridged))) - bridged
+    runs = true_runs(closed(voiced, bridged)) - bridged
     found = [Phrase(start / FRAME_RATE, stop / FRAME_RATE) for start, stop in runs.tolist()]
     return [one for one in found if one.end_s - one.start_s >= _SHORTEST_S]

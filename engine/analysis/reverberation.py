@@ -5,9 +5,9 @@ decays: Ratnam et al., 2003; Prego et al., 2015).
 """
 
 import numpy as np
-from scipy.ndimage import uniform_filter1d
 
 from engine.analysis.runs import true_runs
+from engine.filters import moving_mean
 from engine.units import FRAME_RATE
 
 _SMOOTHING_FRAMES = 5  # reverberation tails fluctuate
@@ -19,7 +19,7 @@ _LEAST_DECAY_DB = 6.0
 
 def free_decays(level_db: np.ndarray) -> list[float]:
     """Measure the seconds per 60 dB of every section in which a level (frames,) only falls."""
-    smooth = uniform_filter1d(level_db.astype(np.float64), _SMOOTHING_FRAMES, mode="nearest")
+    smooth = moving_mean(level_db.astype(np.float64), _SMOOTHING_FRAMES)
     floor_db = np.percentile(smooth, 5) + _DECAY_FLOOR_DB
     loud_db = np.percentile(smooth, 95) - _LOUD_START_DB
     falling = np.concatenate([np.diff(smooth) < 0, [False]])

@@ -22,10 +22,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import scipy
 
 from engine.analysis.pitch import Pitch
 from engine.analysis.runs import true_runs
+from engine.filters import moving_mean, peaks
 from engine.units import FRAME_RATE
 
 Style = Literal["melodic", "rhythmic", "spoken"]
@@ -107,13 +107,13 @@ def weigh_style(pitch: Pitch, loudness_db: np.ndarray) -> StyleEvidence:
 def find_onsets(loudness_db: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Find where the level rises sharply, about once per syllable: frames and rises in dB, both (onsets,)."""
     top = np.percentile(loudness_db, 98)
-    level = scipy.ndimage.uniform_filter1d(
-        np.maximum(loudness_db, top - _AUDIBLE_DB).astype(np.float64), _ONSET_SMOOTHING_FRAMES
+    level = moving_mean(
+        np.maximum(loudness_db, top - _AUDIBLE_DB).astype(np.float64), _ONSET_SMOOTHING_FRAMES, "reflect"
     )
     rise = np.zeros(len(level))
     rise[2:-2] = level[4:] - level[:-4]
-    onsets, found = scipy.signal.find_peaks(rise, height=_ONSET_DB, distance=_ONSET_GAP_FRAMES)
-    return onsets, found["peak_heights"]
+    onsets = peaks(rise, _ONSET_DB, _ONSET_GAP_FRAMES)
+    return onsets, rise[onsets]
 
 
 def _sustained(semitones: np.ndarray, voiced: np.ndarray) -> np.ndarray:
@@ -122,7 +122,7 @@ def _sustained(semitones: np.ndarray, voiced: np.ndarray) -> np.ndarray:
     for start, stop in true_runs(voiced).tolist():
         if stop - start < _NOTE_FRAMES:
             continue
-        line = scipy.ndimage.uniform_filter1d(semitones[start:stop].astype(np.float64), _VIBRATO_FRAMES, mode="nearest")
+        line = moving_mean(semitones[start:stop].astype(np.float64), _VIBRATO_FRAMES)
         width = np.ptp(np.lib.stride_tricks.sliding_window_view(line, _NOTE_FRAMES), axis=1)
         for first in np.flatnonzero(width <= _NOTE_WIDTH):
             held[start + first : start + first + _NOTE_FRAMES] = True

@@ -6,9 +6,9 @@ Sun, 2002).
 """
 
 import numpy as np
-import scipy
 
 from engine.analysis.pitch_refinement import folded_around, harmonics
+from engine.filters import moving_median
 
 _PERIODS = 5  # of the window, so that odd and even harmonics are apart
 _HARMONICS = 8
@@ -28,7 +28,7 @@ def are_subharmonics(samples: np.ndarray, rate: int, hop: int, hertz: np.ndarray
     for first in range(0, len(frames), _AT_ONCE):
         chosen = frames[first : first + _AT_ONCE]
         found[chosen] = _odd_are_weak(_harmonic_powers(samples, rate, chosen * hop, hertz[chosen]))
-    return scipy.ndimage.median_filter(found, _SMOOTH_FRAMES) & asked
+    return moving_median(found, _SMOOTH_FRAMES, "reflect") & asked
 
 
 def _odd_are_weak(powers: np.ndarray) -> np.ndarray:

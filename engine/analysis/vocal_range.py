@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import scipy
 
 from engine.analysis.pitch import Pitch
+from engine.filters import moving_median
 from engine.units import note_name, note_number
 
 VoiceType = Literal["soprano", "mezzo-soprano", "alto", "tenor", "baritone", "bass"]
@@ -118,7 +118,7 @@ def voice_type(
 
 def believable(semitones: np.ndarray) -> np.ndarray:
     """Return which voiced frames are not part of a short leap away from their surroundings, bool (voiced frames,)."""
-    around = scipy.ndimage.median_filter(semitones, _NEIGHBOURS, mode="nearest")
+    around = moving_median(semitones, _NEIGHBOURS)
     return np.abs(semitones - around) < _LEAP_SEMITONES
 
 

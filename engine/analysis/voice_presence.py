@@ -12,10 +12,10 @@ has not. A whistle has a pitch, and counts as a voice.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import fft
 
 from engine.analysis.pitch import Pitch
 from engine.analysis.runs import true_runs
+from engine.filters import rfft
 from engine.texts import tr
 from engine.units import FRAME_RATE, HOP, SAMPLE_RATE
 
@@ -114,7 +114,7 @@ def _is_vowel(samples: np.ndarray, hertz: float) -> bool:
     numbers = np.arange(1, int(_FORMANTS_HERTZ / hertz) + 1)
     if len(numbers) < _FEWEST_HARMONICS:
         return False
-    power = np.square(np.abs(fft.rfft(samples * np.hanning(len(samples)))))
+    power = np.square(np.abs(rfft(samples * np.hanning(len(samples)))))
     power = np.maximum(power, np.maximum(np.roll(power, 1), np.roll(power, -1)))  # of the three bins around each
     at, beside = (np.round((numbers + by) * hertz * len(samples) / SAMPLE_RATE).astype(int) for by in (0.0, 0.5))
     levels_db = 10 * np.log10(power[at] + 1e-20)
@@ -133,7 +133,7 @@ def _measure_lines(samples: np.ndarray) -> tuple[float, float]:
     """Return the power of samples (samples,), and that in narrow lines of their spectra."""
     spans = np.pad(samples, (0, -len(samples) % _SPAN)).reshape(-1, _SPAN)
     stop = _LOWEST_BIN + (_SPAN // 2 - _LOWEST_BIN) // _BLOCK_BINS * _BLOCK_BINS
-    power = np.square(np.abs(fft.rfft(spans * np.hanning(_SPAN), axis=1)[:, _LOWEST_BIN:stop]))
+    power = np.square(np.abs(rfft(spans * np.hanning(_SPAN))[:, _LOWEST_BIN:stop]))
     flat = power * np.arange(_LOWEST_BIN, stop)  # between white noise and the rumble of wind, which falls
     blocks = flat.reshape(len(spans), (stop - _LOWEST_BIN) // _BLOCK_BINS, _BLOCK_BINS)
     is_line = blocks > _LINE_POWER * np.median(blocks, axis=2, keepdims=True)

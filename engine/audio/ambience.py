@@ -11,10 +11,11 @@ from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
+import scipy
 import torch
-from scipy import fft, ndimage, optimize, signal
 from torch import Tensor, nn
 
+from engine.filters import irfft, rfft, through
 from engine.units import SAMPLE_RATE
 
 _LENGTH, _HOP = 2048, 1024  # of the spectra, in samples
@@ -101,8 +102,8 @@ def filtered(samples: Tensor, taps: np.ndarray | Tensor, before: int = 0) -> Ten
     padded = nn.functional.pad(samples, (len(taps) - 1 - before, blocks * step - len(samples) + before))
     pieces = padded.unfold(0, size, step)
     if samples.device.type == "cpu":
-        response = fft.rfft(np.asarray(taps, np.float32), size)
-        found = torch.from_numpy(fft.irfft(fft.rfft(pieces.numpy()) * response, size))
+        response = rfft(np.asarray(taps, np.float32), size)
+        found = torch.from_numpy(irfft(rfft(pieces.numpy()) * response, size))
     else:
         there = torch.as_tensor(taps, dtype=torch.float32).to(samples.device)
         found = torch.fft.irfft(torch.fft.rfft(pieces) * torch.fft.rfft(there, size), size)
@@ -122,7 +123,7 @@ def _causes(power: np.ndarray, cause: np.ndarray) -> tuple[np.ndarray, np.ndarra
     found, steady, weights, explained = [], [], [], []
     for wanted, known in zip(power, cause, strict=True):
         effects = _effects(known)
-        parts, error = optimize.nnls(np.vstack([effects, np.full_like(known, known.mean())]).T, wanted)
+        parts, error = scipy.optimize.nnls(np.vstack([effects, np.full_like(known, known.mean())]).T, wanted)
         movement = max(float(wanted.std()) * np.sqrt(len(wanted)), 1e-12)
         found.append(parts[: len(effects)])
         steady.append(parts[-1] * known.mean())
@@ -133,7 +134,7 @@ def _causes(power: np.ndarray, cause: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 def _effects(power: np.ndarray) -> np.ndarray:
     """Return what a power (frames,) can leave in the rest: doubles, and rooms; (effects, frames)."""
-    return np.vstack([*(ndimage.shift(power, frames, order=0) for frames in _DOUBLE_FRAMES), _decays(power)])
+    return np.vstack([*(scipy.ndimage.shift(power, frames, order=0) for frames in _DOUBLE_FRAMES), _decays(power)])
 
 
 def _decays(power: np.ndarray) -> np.ndarray:
@@ -144,7 +145,7 @@ def _decays(power: np.ndarray) -> np.ndarray:
 def _decayed(power: np.ndarray, seconds: float) -> np.ndarray:
     """Return the power (frames,) after a room that decays by 60 dB in so many seconds."""
     kept = _kept_share(seconds)
-    return np.asarray(signal.lfilter([1.0 - kept], [1.0, -kept], power))
+    return through(np.array([[1.0 - kept, 0.0, 0.0, 1.0, -kept, 0.0]]), power)
 
 
 def _decayed_there(power: Tensor, kept: float) -> Tensor:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import scipy
 
+from engine.filters import butterworth, irfft, quick_size, rfft, through
 from engine.units import SAMPLE_RATE
 
 Samples = npt.NDArray[np.float32]  # (channels, samples), full scale is -1..1
@@ -94,8 +94,8 @@ def _in_voice_band(samples: np.ndarray, rate: int) -> np.ndarray:
     if rate < 4 * low:
         return samples
     band = (low, min(high, 0.45 * rate))
-    sections = scipy.signal.butter(2, band, "bandpass", fs=rate, output="sos")
-    return np.asarray(scipy.signal.sosfilt(sections, samples, axis=1))
+    sections = butterworth(2, band, "bandpass", rate)
+    return through(sections, samples)
 
 
 def _moving_power(channel: np.ndarray, rate: int) -> float:
@@ -124,9 +124,9 @@ def _dot(one: np.ndarray, other: np.ndarray) -> float:
 def _delay_between(channel: np.ndarray, sound: np.ndarray, rate: int) -> int:
     """Return by how many samples a channel (n,) lies later than a sound (n,), within LARGEST_DELAY_S."""
     most = min(round(LARGEST_DELAY_S * rate), len(sound) - 1)
-    size = scipy.fft.next_fast_len(len(sound) + most, real=True)
-    crossed = scipy.fft.rfft(channel, size) * np.conj(scipy.fft.rfft(sound, size))
+    size = quick_size(len(sound) + most)
+    crossed = rfft(channel, size) * np.conj(rfft(sound, size))
     strength = np.abs(crossed)
-    correlation = scipy.fft.irfft(crossed / np.maximum(strength, _WEAK * strength.mean() + 1e-20), size)
+    correlation = irfft(crossed / np.maximum(strength, _WEAK * strength.mean() + 1e-20), size)
     near = np.concatenate([correlation[size - most :], correlation[: most + 1]])
     return int(np.argmax(np.abs(near))) - most

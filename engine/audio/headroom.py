@@ -12,6 +12,7 @@ import numpy as np
 
 from engine.audio.channels import Samples
 from engine.audio.streams import Source
+from engine.filters import moving_maximum, moving_minimum
 from engine.texts import joined, numeral, tr
 from engine.units import amplitude, decibels
 
@@ -87,9 +88,8 @@ class Metered:
 
 def _sustained(peaks: np.ndarray) -> float:
     """Return the highest peak of a hop (hops,) that is no click and no bump."""
-    from scipy import ndimage  # which the server, that only names the formats of results, need not load
-
-    lasting = np.sort(peaks[_CREST * peaks <= ndimage.grey_opening(peaks, _SUSTAINED_HOPS)])[::-1]
+    softest = moving_minimum(peaks, _SUSTAINED_HOPS, "reflect")
+    lasting = np.sort(peaks[_CREST * peaks <= moving_maximum(softest, _SUSTAINED_HOPS, "reflect")])[::-1]
     others = min(_FEWEST_HOPS, len(lasting)) - 1
     is_lasting = lasting[others:] >= _CREST * lasting[: len(lasting) - others]
     return float(lasting[is_lasting.argmax()])

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import scipy
 
 from engine.audio.files import open_audio
 from engine.audio.streams import Source
+from engine.filters import rfft
 
 _VOICE_HERTZ = (200.0, 4000.0)
 _FRAME_S = 0.1
@@ -82,7 +82,7 @@ def _levels_db(block: np.ndarray, rate: int) -> np.ndarray:
     length = round(_FRAME_S * rate)
     frames = block.shape[1] // length
     pieces = block[:, : frames * length].reshape(len(block), frames, length)
-    power = np.square(np.abs(scipy.fft.rfft(pieces, axis=2)))
-    hertz = scipy.fft.rfftfreq(length, 1 / rate)
+    power = np.square(np.abs(rfft(pieces)))
+    hertz = np.fft.rfftfreq(length, 1 / rate)
     band = power[:, :, (hertz > _VOICE_HERTZ[0]) & (hertz < _VOICE_HERTZ[1])].sum(axis=2)
     return np.asarray(10 * np.log10(band / length**2 + 1e-14))

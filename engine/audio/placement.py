@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import scipy
 import torch
-from scipy import fft, linalg, ndimage
 from torch import Tensor
 
 from engine.audio.ambience import Ambience, filtered, voice_power
 from engine.audio.channels import LARGEST_DELAY_S, delayed, share_of
+from engine.filters import irfft, moving_mean, quick_size, rfft
 from engine.units import HOP, SAMPLE_RATE, frame_count
 
 _WINDOW_FRAMES = 40  # 0.4 s: panning changes slowly
@@ -74,7 +75,7 @@ def keep_silence(placed: np.ndarray, samples: np.ndarray) -> np.ndarray:
         for start, stop in silences:
             is_sound[start:stop] = 0.0
             near_sound[max(0, start - _EDGE) : stop + _EDGE] = 0.0
-        gain = ndimage.uniform_filter1d(near_sound, 2 * _EDGE + 1)
+        gain = moving_mean(near_sound, 2 * _EDGE + 1, "reflect")
         kept[number] = np.where(is_sound > 0.0, placed[number] * gain.clip(0.0, 1.0), np.float32(0.0))
     return kept
 
@@ -128,21 +129,21 @@ class _Voice:
 
     @cached_property
     def size(self) -> int:
-        return fft.next_fast_len(len(self.samples) + _BEFORE + _AFTER, real=True)
+        return quick_size(len(self.samples) + _BEFORE + _AFTER)
 
     @cached_property
     def flattened(self) -> np.ndarray:
         """The conjugate spectrum, divided by the mean power around each frequency."""
-        spectrum = fft.rfft(self.samples, self.size)
+        spectrum = rfft(self.samples, self.size)
         power = np.abs(spectrum) ** 2
         bins = max(1, round(_FLATTENED_HERTZ * self.size / SAMPLE_RATE))
-        around = ndimage.uniform_filter1d(power, bins, mode="nearest")
+        around = moving_mean(power, bins)
         return np.asarray(spectrum.conj() / (around + 1e-9 * around.max() + 1e-20))
 
     @cached_property
     def correlation(self) -> np.ndarray:
         """The voice's correlation with itself, flattened, at the delays of the filter."""
-        own = fft.irfft(fft.rfft(self.samples, self.size) * self.flattened, self.size)[: _BEFORE + _AFTER + 1]
+        own = irfft(rfft(self.samples, self.size) * self.flattened, self.size)[: _BEFORE + _AFTER + 1]
         own[0] *= 1.0 + _REGULARIZATION
         return own
 
@@ -151,10 +152,10 @@ class _Voice:
 
         Frequencies count alike, however strong the voice is there; where it has nothing, the filter has nothing.
         """
-        shared = fft.irfft(fft.rfft(rest, self.size) * self.flattened, self.size)
+        shared = irfft(rfft(rest, self.size) * self.flattened, self.size)
         if self.correlation[0] <= 0.0:
             return np.zeros(0)
-        return linalg.solve_toeplitz(self.correlation, np.concatenate([shared[-_BEFORE:], shared[: _AFTER + 1]]))
+        return scipy.linalg.solve_toeplitz(self.correlation, np.concatenate([shared[-_BEFORE:], shared[: _AFTER + 1]]))
 
 
 def _taken_apart(channel: np.ndarray, voice: _Voice, number: int) -> _Channel:

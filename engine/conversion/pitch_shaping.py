@@ -1,11 +1,11 @@
 """Shaping the pitch curve: each setting is one function on the curve, applied in order."""
 
 import numpy as np
-import scipy
 
 from engine.analysis.notes import CHROMATIC, nearest_notes
 from engine.analysis.pitch import HIGHEST_HERTZ, LOWEST_HERTZ, Pitch
 from engine.analysis.pitch_statistics import PitchStatistics
+from engine.filters import moving_median
 from engine.units import FRAME_RATE, hertz_to_semitones, semitones_to_hertz
 from engine.voices.card import VoiceCard
 
@@ -51,7 +51,7 @@ def fold_pitch(pitch: Pitch) -> Pitch:
     """Move notes beyond the range of notes into it by octaves; vibrato across its ends is held there."""
     if ((pitch.hertz >= LOWEST_HERTZ) & (pitch.hertz <= HIGHEST_HERTZ)).all():
         return pitch
-    note = scipy.ndimage.median_filter(pitch.semitones, _FOLDED_FRAMES, mode="nearest")
+    note = moving_median(pitch.semitones, _FOLDED_FRAMES)
     return limit_pitch(pitch.transposed(folding_semitones(note)))
 
 

@@ -5,7 +5,7 @@ with a random spectral slope, and hum. Microphones and lines: a band-pass, or cl
 """
 
 import numpy as np
-import scipy.signal
+import scipy
 
 from engine.units import HOP, SAMPLE_RATE
 

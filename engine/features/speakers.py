@@ -13,14 +13,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from scipy.ndimage import median_filter
 
 from engine.features.speaker_directions import SpeakerTrack
+from engine.filters import compiled, moving_median
 
 LEAST_VOICED_S = 1.5  # of a person; less is a laugh, a cry or a slip
 _ALIKE = 0.6  # cosine between two people, of surely measured directions, at most
 _HALF_SURE_S = 1.0  # of voice; a direction measured on so much is half noise
 _MOST_CLUSTERED = 1000  # moments; of more, every second, third, ... is clustered, and the rest joins the nearest part
+_BY_MEAN = 2  # `average`, by its number in scipy's _hierarchy.pyx
 _ROUNDS = 3
 _SMOOTHED = 3  # windows
 _SHORTEST_TURN_S = 1.0
@@ -97,16 +98,30 @@ def _second_half(directions: np.ndarray, voiced_s: np.ndarray, in_order: bool) -
 
 def _halves(directions: np.ndarray, voiced_s: np.ndarray) -> np.ndarray | None:
     """Return the directions of the two parts that are least alike, (2, DIRECTIONS), single odd moments left out."""
-    from scipy.cluster.hierarchy import linkage, to_tree  # few recordings have directions to divide
-
-    node = to_tree(linkage(directions, "average", metric="cosine")) if len(directions) > 1 else None
-    while node is not None and not node.is_leaf():
-        sides = [node.left.pre_order(), node.right.pre_order()]
+    merged = _merged(directions) if len(directions) > 1 else []
+    clusters = [[number] for number in range(len(directions))]
+    for left, right in merged:
+        clusters.append(clusters[left] + clusters[right])
+    whole = len(clusters) - 1
+    while whole >= len(directions):
+        parts = merged[whole - len(directions)]
+        sides = [clusters[part] for part in parts]
         enough = [voiced_s[side].sum() >= LEAST_VOICED_S for side in sides]
         if all(enough):
             return np.stack([_unit(voiced_s[side] @ directions[side]) for side in sides])
-        node = node.left if enough[0] else node.right if enough[1] else None
+        whole = parts[0] if enough[0] else parts[1] if enough[1] else -1
     return None
+
+
+def _merged(directions: np.ndarray) -> list[list[int]]:
+    """Return which two clusters become one, those first that are most alike: `linkage` of scipy.cluster.hierarchy, by
+    the mean of cosines, without the packages around its compiled parts. Clusters count on from the directions."""
+    count = len(directions)
+    apart = np.zeros(count * (count - 1) // 2)
+    places = np.ascontiguousarray(directions, np.float64)
+    compiled("scipy.spatial._distance_wrap").pdist_cosine_double_wrap(places, apart)
+    steps: np.ndarray = compiled("scipy.cluster._hierarchy").nn_chain(apart, count, _BY_MEAN)
+    return steps[:, :2].astype(int).tolist()
 
 
 def _inside(labels: np.ndarray) -> np.ndarray:
@@ -119,7 +134,7 @@ def _inside(labels: np.ndarray) -> np.ndarray:
 def _turns(track: SpeakerTrack, speakers: np.ndarray) -> tuple[Turn, ...]:
     if not len(speakers):
         return ()
-    smooth = median_filter(speakers, _SMOOTHED, mode="nearest")
+    smooth = moving_median(speakers, _SMOOTHED)
     edges = np.flatnonzero(np.diff(smooth)) + 1
     between_s = (track.middles_s[edges - 1] + track.middles_s[edges]) / 2
     bounds_s = [0.0, *between_s.tolist(), track.stop_s]

@@ -92,4 +92,6 @@ def _loaded(path: Path, device: torch.device) -> BaseModel:
     read_listener()  # its file is there and whole, or nothing is loaded
     # the first caller may only infer, but a later training run in this process must be able to backpropagate through it
     with torch.inference_mode(False):
-        return with_weights(BaseModel(), load_weights(path), path).to(device)
+        with torch.device("meta"):  # see empty_listener
+            empty = BaseModel()
+        return with_weights(empty, load_weights(path), path).to(device)

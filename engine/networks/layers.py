@@ -45,7 +45,8 @@ class ConvNextBlock(nn.Module):
         self.modulate = nn.Linear(condition, 2 * channels) if condition else None
         if self.modulate is not None:
             nn.init.zeros_(self.modulate.bias)
-            nn.init.normal_(self.modulate.weight, std=0.02)
+            if not self.modulate.weight.is_meta:  # of what has no values, torch would ask its compiler
+                nn.init.normal_(self.modulate.weight, std=0.02)
         self.widen = nn.Linear(channels, expansion * channels)
         self.narrow = nn.Linear(expansion * channels, channels)
         self.scale = nn.Parameter(torch.full((channels,), 0.2))

@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from scipy import ndimage
 from torch import Tensor
 
 from engine.carrying import on_device
+from engine.filters import moving_maximum, opened
 from engine.networks.band_filters import Mix, log_gain, response
 from engine.networks.batches import together
 from engine.networks.psola import READ_TIMES, Course, course, moved, passed
@@ -134,11 +134,11 @@ def move(source_hertz: np.ndarray, hertz: np.ndarray, start_cycles: float, in_st
         return Move(hertz, None, is_same, False, *[torch.zeros(0)] * 4)
     stays = _long_runs(semitones <= _SAME_SEMITONES) & in_step
     way = course(source_hertz, hertz, start_cycles, stays)
-    speed = ndimage.maximum_filter1d(ratio, _BESIDE).clip(1.0)
+    speed = moving_maximum(ratio, _BESIDE, "reflect").clip(1.0)
     curves = (torch.from_numpy(curve.astype(np.float32)) for curve in (ratio, speed, kept, stays))
     return Move(hertz, way, bool(stays.any()), bool(ratio.min() < 1.0), *curves)
 
 
 def _long_runs(chosen: np.ndarray) -> np.ndarray:
     """Return the chosen frames that have enough like them beside them, bool (frames,)."""
-    return ndimage.binary_opening(chosen, np.ones(min(_SHORTEST_RUN, len(chosen))))
+    return opened(chosen, min(_SHORTEST_RUN, len(chosen)))

@@ -93,11 +93,13 @@ class Synthesizer(nn.Module):
         self.enter = FrameConvolution(BANDS + 2, _CHANNELS, 5)
         self.blocks = nn.ModuleList(ConvNextBlock(_CHANNELS, 2, dilation) for dilation in _DILATIONS)
         correction = nn.Linear(_CHANNELS, 3 * BANDS)
-        nn.init.normal_(correction.weight, std=0.01)
+        if not correction.weight.is_meta:  # as in `layers`
+            nn.init.normal_(correction.weight, std=0.01)
         nn.init.zeros_(correction.bias)
         self.leave = nn.Sequential(nn.LayerNorm(_CHANNELS), correction)
         self.table: Tensor
-        self.register_buffer("table", filter_table(), persistent=False)
+        with torch.device("cpu"):  # it is no weight, so it has values from the beginning
+            self.register_buffer("table", filter_table(), persistent=False)
 
     @property
     def bands_to_bins(self) -> Tensor:

@@ -224,7 +224,8 @@ def voice_from(card: VoiceCard, weights: Mapping[str, Tensor], folder: Path | No
     """Build a voice from its weights. Raises VoiceError if they belong to another engine version or an earlier base."""
     _refuse_earlier(card)
     weights = dict(weights)
-    decoder = EnvelopeDecoder()
+    with torch.device("meta"):  # see empty_listener
+        decoder = EnvelopeDecoder()
     shapes = {"timbre": (TIMBRE,), "spread": (SPREAD, TIMBRE), "centre": (BANDS,), "contrast": (BANDS,)}
     try:
         frames = weights.pop(RETRIEVAL_FRAMES, None)

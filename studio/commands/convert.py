@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from engine.cores import begin_loading_torch
 from engine.errors import SettingsError
 from engine.files import on_track
 from engine.songs.parts import KEEP
@@ -179,6 +180,7 @@ def convert(
         if dry_run:
             _print_names(recordings, voice, song, settings, names)
             return
+        begin_loading_torch()  # while the modules of the studio are imported
         wanted = replace(
             _wanted(voice, _preset(preset), values, effects, written, names, device),
             project=project, is_kept=not no_project, threads=threads, jobs=jobs,

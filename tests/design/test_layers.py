@@ -19,6 +19,7 @@ ENGINE = {
     "installed": "how it was installed, and commands for that",
     "settings": "ranges and one-line meanings",
     "reprs": "values with arrays, in one line",
+    "filters": "transforms and filters of scipy, without its packages",
     "cores": "processor cores",
     "workers": "threads that work on one recording side by side",
     "forks": "processes forked from one that has computed",

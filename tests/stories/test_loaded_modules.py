@@ -1,4 +1,4 @@
-"""What `convert` loads: no more than a recording needs, as loading is most of the time of a first conversion."""
+"""What commands load: no more than they need, as loading is most of the time of a first conversion."""
 
 import json
 import os
@@ -40,8 +40,8 @@ ROOMS_OF_OTHERS = (
 MODULES_OF_OTHERS = (
     "engine.effects.processing", "engine.training.train", "engine.training.teaching", "engine.evaluation.evaluator",
     "engine.songs.separation", "engine.networks.discriminator", "engine.networks.student", "studio.addresses",
-    "studio.executors.local", "studio.executors.ray", "studio.executors.callback_sender", "alembic",
-    "scipy.cluster.hierarchy",
+    "studio.executors.local", "studio.executors.ray", "studio.executors.callback_sender", "alembic", "numpy.f2py",
+    "scipy.cluster.hierarchy", "torch._dynamo",
 )  # fmt: skip
 
 
@@ -50,19 +50,19 @@ def loaded(tmp_path_factory) -> set[str]:
     """The modules in a process that has converted a WAV file, where the studio's database was already there."""
     folder = tmp_path_factory.mktemp("first")
     source = folder / "a.wav"
-    seconds = np.arange(3 * 16_000) / 16_000
+    seconds = np.arange(10 * 16_000) / 16_000  # long enough for two singers to be looked for
     soundfile.write(source, 0.2 * np.sin(2 * np.pi * 220 * seconds + np.sin(2 * np.pi * 5 * seconds)), 16_000)
+    run(folder, "voices")
+    return run(folder, "convert", str(source), "--voice", "kathleen", "--transpose", "0", "-o", str(folder / "b.wav"))
+
+
+def run(folder: Path, *arguments: str) -> set[str]:
+    """The modules in a process that has carried out a command of the studio in a folder."""
     environment = os.environ | {"TIMBRE_STUDIO_HOME": str(folder / "home")}
-
-    def run(*arguments: str) -> str:
-        call = [sys.executable, "-c", PROGRAM, *arguments]
-        done = subprocess.run(call, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    run("voices")
-    told = run("convert", str(source), "--voice", "kathleen", "--transpose", "0", "-o", str(folder / "b.wav"))
-    return set(json.loads(told.splitlines()[-1]))
+    call = [sys.executable, "-c", PROGRAM, *arguments]
+    done = subprocess.run(call, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return set(json.loads(done.stdout.splitlines()[-1]))
 
 
 def _is_public(name: str) -> bool:
@@ -78,3 +78,17 @@ def test_convert_loads_no_package_that_it_does_not_need(loaded):
 def test_convert_loads_no_part_of_the_program_that_is_for_other_work(loaded):
     assert not [name for name in loaded if name.startswith(ROOMS_OF_OTHERS)]
     assert not {name for name in loaded if name.startswith(MODULES_OF_OTHERS)}
+
+
+def test_convert_loads_no_package_of_scipy_but_its_compiled_parts(loaded):
+    """Where it has one channel, and no pitch is edited: `engine.filters` has what it needs."""
+    assert {name for name in loaded if name.startswith("scipy.") and name.count(".") == 1 and "._" not in name} == {
+        "scipy.version"
+    }
+
+
+@pytest.mark.parametrize(("command", "beyond"), [("--help", {"sqlalchemy", "numpy.f2py"}), ("voices", {"alembic"})])
+def test_commands_without_sound_load_nothing_for_it(tmp_path, command, beyond):
+    run(tmp_path, "voices")  # makes the database
+    for_sound = {"torch", "scipy", "librosa", "onnxruntime", "c2pa"}
+    assert run(tmp_path, command) & (for_sound | beyond) == set()
