@@ -61,7 +61,7 @@ def test_skeleton_stands_while_the_scripts_are_on_their_way_and_leaves_when_the_
     context.close()
 
 
-@pytest.mark.parametrize(("address", "place"), [("", "#convert-voices .card"), ("#voices", "#voices-cards .card, #voices-panel")])
+@pytest.mark.parametrize(("address", "place"), [("", "#convert-voices .card"), ("#voices", "#voices-cards .card")])
 def test_page_is_never_blank_for_longer_than_a_tenth_of_a_second(browser, studio_page, address, place):
     context = browser.new_context(viewport=WIDE, locale=LANGUAGE)
     page = context.new_page()
