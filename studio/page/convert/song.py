@@ -74,7 +74,7 @@ class Song:
             self.separator = InstallOffer(page, tab, self._separator, _separator_words(), "song-separator")
             self.separate.interactive = self.separator.is_installed
             self.rows = element("part-list", events=("voiced",), data={"parts": ""}, elem_id="song-parts")
-            self.parts = gr.Textbox(visible=False, max_length=4000)  # the same as text
+            self.parts = gr.Textbox(elem_classes="carrier", max_length=4000)  # the same as text
             self.same_octave = gr.Checkbox(
                 label=tr("Same octave for all voices"),
                 info=tr("All parts move with the chosen voice. Off: each voice sings in the octave that suits it."),

@@ -2,7 +2,7 @@
 // module, so that it runs before Gradio, whose own texts and dates follow it too. Our modules find it in `timbreLanguage`:
 // {known: [[code, name]], choice: code or "", catalogue: promise of its catalogue}.
 {
-  const LONGEST_MS = 20_000; // where something has failed, what is there is seen
+  const LONGEST_MS = 60_000; // where something has failed, what is there is seen
   const kept = (key) => {
     try {
       return localStorage.getItem(key);
@@ -26,7 +26,8 @@
   // the skeleton in the page's first HTML goes when the elements that it stands for are there
   const stands = () => {
     const one = document.getElementById("skeleton");
-    const isThere = document.querySelector(location.hash ? "#tabs [role=tab]" : "#convert-voices .card") && document.querySelector("timbre-instrument > *");
+    const came = document.querySelectorAll("#convert-voices .card, #tabs > [role=tabpanel]:not(:has(#convert)) button");
+    const isThere = document.querySelector("timbre-instrument > *") && [...came].some((one) => one.checkVisibility());
     if (isThere || (one && performance.now() > LONGEST_MS)) one?.remove();
     else requestAnimationFrame(stands);
     if (!one || one.style.colorScheme) return;
