@@ -102,9 +102,9 @@ class Song:
         # an answer of the watch to how it was before may come last
         page.on(self.files.change, self.look, [self.files], [self.watching.timer, self.part], notice=self.problem)
         page.on_data(recording.instrument.removed, self.remove, [self.now], watched)
-        voiced = [self.parts, self.drawn, self.rows, self.says, self.kept]
-        for drawn in (recording.instrument.voiced, self.rows.voiced):
-            page.on_data(drawn, self.draw, [self.files, self.separate, *self.typed], voiced, **LATEST)
+        of, voiced = [self.files, self.separate, *self.typed], [self.parts, self.drawn, self.says, self.kept]
+        page.on_data(recording.instrument.voiced, self.draw, of, [*voiced, self.rows], **LATEST)
+        page.on_data(self.rows.voiced, self.choose, of, voiced, **LATEST)
         page.on_data(recording.instrument.moved, self.move, [self.parts, self.stem_voice], [self.offset, self.kept])
         page.on(self.offset.change, self.place, [self.offset], [self.placed])
         chosen = recording.chosen
@@ -194,6 +194,10 @@ class Song:
 
     def _drawn(self, parts: str) -> Values:
         return {self.drawn: brought("parts", parts), self.rows: shown({"parts": parts})}
+
+    def choose(self, visit: Visit, told: Mapping[str, str], *now: Any) -> Updates:
+        """Take what was chosen in the list, which may be ahead of this answer already."""
+        return {one: value for one, value in (self.draw(visit, told, *now) or {}).items() if one is not self.rows}
 
     def move(self, visit: Visit, told: Mapping[str, float | None], *typed: str | None) -> Updates:
         """Take the offset to which the backing was dragged; the field for it may not be open."""
