@@ -35,7 +35,9 @@ from engine.songs.two_pitches import find_two_pitches
 from engine.texts import joined, numeral, tr
 from engine.voices.imported import networks_digest
 
-_SEPARATED, _CONVERTED = 0.6, 0.95  # of the progress, if there is something to separate
+# of the progress as of the time, on processors: Demucs states 1.5 times the length of a song for its separation
+# (github.com/facebookresearch/demucs), and a conversion takes a fifth of it
+_SEPARATED, _CONVERTED = 0.85, 0.95
 _SAID = "said"  # in the record of a conversion: what is wrong with the recording
 _NO_VOCAL = tr("No voice was found in what was separated from this song: check that it is not an instrumental.")
 _TRACE_DB = -30.0  # a trace of the vocal in the backing that is worth a sentence
@@ -300,10 +302,9 @@ def make_song(
     """
     _refuse_impossible(song, files)
     work = work or Work()
-    start = _SEPARATED if song.separates else 0.0
-    lead, backing = song.lead.path, song.backing
+    start, lead, backing = 0.0, song.lead.path, song.backing
     if song.separates:
-        lead, apart = _separated(song.lead.path, stages, separator, within(report, 0.0, _SEPARATED))
+        lead, apart, start = _separated(song.lead.path, stages, separator, report)
         backing = song.backing or apart
     assert backing is not None
     if not song.separates:
@@ -391,15 +392,18 @@ def _refuse_impossible(song: Song, files: SongFiles) -> None:
                     ))
 
 
-def _separated(song: Path, stages: Stages, separator: Callable[[], Separator], report: Report) -> tuple[Path, Path]:
-    """Return the vocal and the backing of a song, from an earlier run if they were finished."""
+def _separated(
+    song: Path, stages: Stages, separator: Callable[[], Separator], report: Report
+) -> tuple[Path, Path, float]:
+    """Return the vocal and the backing of a song, and the progress: none where an earlier run finished them."""
     names = [f"{stage_name(name, song)}.wav" for name in ("vocal", "backing")]
-    vocal, backing = (stages.find(name) for name in names)
-    if vocal is None or backing is None:
-        separate_file(song, stages.new(names[0]), stages.new(names[1]), separator(), report)
-        vocal, backing = (stages.keep(name) for name in names)
-    report(1.0, tr("separating"))
-    return vocal, backing
+    found, kept = (stages.find(name) for name in names)
+    if found is not None and kept is not None:
+        return found, kept, 0.0
+    separate_file(song, *map(stages.new, names), separator(), within(report, 0.0, _SEPARATED))
+    report(_SEPARATED, tr("separating"))
+    vocal, backing = (stages.keep(name) for name in names)
+    return vocal, backing, _SEPARATED
 
 
 def _converted(

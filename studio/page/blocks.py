@@ -33,7 +33,7 @@ from studio.languages.known import LANGUAGES
 from studio.languages.translation import translator
 from studio.learn.served import lesson_routes
 from studio.page.body_limits import BodyLimits
-from studio.page.catalogues import VisitorLanguage, catalogue_route
+from studio.page.catalogues import VisitorLanguage, catalogue_route, language_of
 from studio.page.cookies import VisitorCookies
 from studio.page.early_scripts import EarlyScripts
 from studio.page.log_in import LogIn, LogIns, token_of_socket
@@ -93,6 +93,7 @@ def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
 
     from studio.page.parts.element import FILES, first_scripts, head
     from studio.page.parts.theme import theme
+    from studio.page.skeleton import skeleton  # its sample's module loads gradio
 
     is_demo = studio.service.is_demo
     log_ins = None if is_demo or is_for_this_machine(studio.service) else LogIns(studio)
@@ -110,7 +111,11 @@ def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
     page = build_page(studio, account_of, uploads, sessions)
     page.state_session_capacity = studio.service.page_sessions
     # a request passes the last one first
-    app.add_middleware(EarlyScripts, tags=first_scripts(studio.service.path_prefix))
+    app.add_middleware(
+        EarlyScripts,
+        tags=first_scripts(studio.service.path_prefix),
+        body=lambda headers: skeleton(language_of(headers).code, is_demo),
+    )
     app.add_middleware(VisitorLanguage)
     app.add_middleware(PageUploads, names=uploads)
     app.add_middleware(PageSessions, blocks=page, service=studio.service)

@@ -1,4 +1,5 @@
-"""Put what comes first into the page, before Gradio's own, which precedes anything in the `head` that Gradio accepts.
+"""Put what comes first into the page, before Gradio's own, which precedes anything in the `head` that Gradio accepts:
+scripts and styles into its head, and a skeleton into its body.
 
 The page is more than half a megabyte, which Gradio sends as it is: here it is compressed.
 """
@@ -9,16 +10,17 @@ from collections.abc import Callable
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-_HEAD = b"<head>"
+_HEAD, _APP = b"<head>", b"<gradio-app"
 _QUICKLY = 5  # of the levels of gzip: it is done for each visitor
 
 
 class EarlyScripts:
-    """Middleware that inserts scripts at the beginning of the page's head. tags: makes their HTML for a request."""
+    """Middleware that inserts HTML into the page. tags, body: make it for a request, for the beginning of the head and
+    for the place before Gradio's element."""
 
-    def __init__(self, app: ASGIApp, tags: Callable[[Headers], str]) -> None:
+    def __init__(self, app: ASGIApp, tags: Callable[[Headers], str], body: Callable[[Headers], str]) -> None:
         self._app = app
-        self._tags = tags
+        self._tags, self._body = tags, body
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Insert the scripts into the response if it is the page."""
@@ -49,6 +51,7 @@ class EarlyScripts:
         if not headers.get("content-type", "").startswith("text/html") or "content-encoding" in headers:
             return body
         body = body.replace(_HEAD, _HEAD + self._tags(asked).encode(), 1)
+        body = body.replace(_APP, self._body(asked).encode() + _APP, 1)
         headers.add_vary_header("Accept-Encoding")
         if "gzip" in asked.get("accept-encoding", ""):
             body, headers["content-encoding"] = gzip.compress(body, _QUICKLY), "gzip"

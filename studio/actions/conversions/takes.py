@@ -180,8 +180,8 @@ def _takes(view: ConversionView) -> list[ShownTake]:
 
 
 def _left_s(task: Task, now_s: float) -> float | None:
-    if task.state not in ACTIVE or task.started_at is None or task.asked_as(Conversion).song:
-        return None  # the stages of a song take as long as they like: one says nothing of the next
+    if task.state not in ACTIVE or task.started_at is None:
+        return None
     return _remaining_s(task.started_at, task.progress, now_s)
 
 

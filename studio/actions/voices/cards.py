@@ -26,7 +26,8 @@ _ESTIMATED = {
 }
 _BARS = 5
 _SALT = 9632  # with which the demo voices look least alike
-_KINDS = {(True, True): tr("speaks and sings"), (True, False): tr("speaks"), (False, True): tr("sings")}
+SPEAKS = tr("speaks")  # what a voice is for that was not recorded singing: of no choir, whatever its range
+_KINDS = {(True, True): tr("speaks and sings"), (True, False): SPEAKS, (False, True): tr("sings")}
 DEMO_PREVIEWS = "/demo-voices"  # the page serves the folders of the demo voices here
 
 

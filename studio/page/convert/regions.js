@@ -5,10 +5,10 @@ import { make } from "./dom.js";
 import { clock, outlined } from "./roll-drawing.js";
 import { tr } from "./texts.js";
 
-const CHOSEN = "chosen", KEEP = "keep"; // instead of a voice: the one that is chosen; as the recording is
+export const CHOSEN = "chosen", KEEP = "keep"; // instead of a voice: the one that is chosen; as the recording is
 const SHORTEST_S = 1; // as engine/songs/parts.py has it
 const ITEM = /^(?:from\s+)?(?:([0-9][0-9:.]*)\s+)?([^\s,;]+)$/i;
-const voices = () => document.querySelector("#convert-voices timbre-voices")?.data?.voices ?? [];
+export const voices = () => document.querySelector("#convert-voices timbre-voices")?.data?.voices ?? [];
 
 /** Return the parts that are written: [{start, voice}], in order; what is no part is left out. */
 export function read(text) {

@@ -16,6 +16,7 @@ from engine.texts import joined, tr
 from studio.actions.analyses import analysed_recording
 from studio.actions.conversions.songs import SentFile, SongRequest
 from studio.actions.fetched_models import Addition, separator
+from studio.actions.voices.cards import voice_cards
 from studio.errors import Invalid
 from studio.page.convert.instrument import brought, part
 from studio.page.convert.layout import Layout
@@ -23,9 +24,10 @@ from studio.page.convert.recording import Recording
 from studio.page.convert.state import Chosen
 from studio.page.parts import analyses
 from studio.page.parts.browser_memory import remembered
+from studio.page.parts.element import element, shown
 from studio.page.parts.install import InstallOffer, InstallWords
 from studio.page.parts.notice import inform, notice, show_error, silent
-from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.page import LATEST, Page, Updates, Visit
 from studio.page.parts.values import Given, Values
 from studio.page.parts.watched_task import WatchedTask
 
@@ -71,25 +73,23 @@ class Song:
             )
             self.separator = InstallOffer(page, tab, self._separator, _separator_words(), "song-separator")
             self.separate.interactive = self.separator.is_installed
-            self.parts = gr.Textbox(
-                label=tr("Voice changes"), placeholder="1:42 koguchi, 2:10 chosen", max_length=4000,
-                info=tr("Draw them on the lane of the recording, or type them: keep leaves a part as it is."),
-                elem_id="song-parts",
-            )  # fmt: skip
+            self.rows = element("part-list", events=("voiced",), data={"parts": ""}, elem_id="song-parts")
+            self.parts = gr.Textbox(elem_classes="carrier", max_length=4000)  # the same as text
             self.same_octave = gr.Checkbox(
                 label=tr("Same octave for all voices"),
                 info=tr("All parts move with the chosen voice. Off: each voice sings in the octave that suits it."),
                 elem_id="song-same-octave",
             )
-            self.stem_voice = gr.Textbox(
-                label=tr("Voice of the second vocal"), value=KEEP, max_length=4000,
-                info=tr("An id of Voices; keep leaves it as it is."), elem_id="song-stem-voice",
+            self.stem_voice = gr.Dropdown(
+                [(tr("Original voice"), KEEP)], label=tr("Voice of the second vocal"), value=KEEP,
+                elem_id="song-stem-voice",
             )  # fmt: skip
             self.offset = gr.Textbox(
                 label=tr("Offset"), placeholder=tr("Auto"), max_length=20,
                 info=tr("Seconds by which the vocal begins later than the backing."), elem_id="song-offset",
             )  # fmt: skip
         self._wire(recording)
+        page.on_seen(tab, self.offer, [self.stem_voice], [self.stem_voice])
 
     def _wire(self, recording: Recording) -> None:
         page, watched = self.page, [self.files, self.now, self.watching.timer]
@@ -102,9 +102,9 @@ class Song:
         # an answer of the watch to how it was before may come last
         page.on(self.files.change, self.look, [self.files], [self.watching.timer, self.part], notice=self.problem)
         page.on_data(recording.instrument.removed, self.remove, [self.now], watched)
-        voiced = [self.parts, self.drawn, self.says, self.kept]
-        page.on_data(recording.instrument.voiced, self.draw, [self.files, self.separate, *self.typed], voiced)
-        page.on(self.parts.input, lambda visit, text: {self.drawn: brought("parts", text)}, [self.parts], [self.drawn])
+        of, voiced = [self.files, self.separate, *self.typed], [self.parts, self.drawn, self.says, self.kept]
+        page.on_data(recording.instrument.voiced, self.draw, of, [*voiced, self.rows], **LATEST)
+        page.on_data(self.rows.voiced, self.choose, of, voiced, **LATEST)
         page.on_data(recording.instrument.moved, self.move, [self.parts, self.stem_voice], [self.offset, self.kept])
         page.on(self.offset.change, self.place, [self.offset], [self.placed])
         chosen = recording.chosen
@@ -121,8 +121,8 @@ class Song:
         )  # fmt: skip
 
     @property
-    def typed(self) -> list[gr.Textbox]:
-        """The fields that are typed into."""
+    def typed(self) -> list[gr.Textbox | gr.Dropdown]:
+        """The fields whose values are kept."""
         return [self.parts, self.stem_voice, self.offset]
 
     @property
@@ -133,19 +133,20 @@ class Song:
     @property
     def outputs(self) -> list[Any]:
         """What changes when a song is taken up again."""
-        return [self.watching.timer, self.now, self.drawn, self.says, *self.typed]
+        return [self.watching.timer, self.now, self.drawn, self.rows, self.says, *self.typed]
 
     @property
     def emptied(self) -> list[Any]:
         """What changes when a song is left."""
-        return [self.files, self.now, self.watching.timer, self.separate, self.kept, self.drawn, self.says, *self.typed]
+        return [self.files, self.separate, self.kept, *self.outputs]
 
-    def restore(self, files: Mapping[str, str] | None, typed: Sequence[str] | None) -> Values:
+    def restore(self, visit: Visit, files: Mapping[str, str] | None, typed: Sequence[str] | None) -> Values:
         """Return updates that show what was here when this browser left."""
         before: Values = {self.now: dict(files or {}), **self.watching.begin(bool(files))}
         if typed and len(typed) == len(self.typed):
-            before |= dict(zip(self.typed, typed, strict=True)) | {self.drawn: brought("parts", typed[0])}
-        return before | self._said(files, False, typed[0] if typed else "")
+            before |= dict(zip(self.typed, typed, strict=True)) | self._drawn(typed[0])
+        parts, voice, _ = typed or ("", KEEP, "")
+        return before | self.offer(visit, voice) | self._said(files, False, parts)
 
     def put_in(self, name: str, visit: Visit, path: str | None, files: Mapping[str, str] | None) -> Updates:
         """Add a file to the song, or another one in its place."""
@@ -171,7 +172,7 @@ class Song:
         typed = ("", KEEP, "")
         left: Values = {
             **self._beside({}), self.separate: False, self.kept: typed,
-            self.drawn: brought("parts", ""), **dict(zip(self.typed, typed, strict=True)), **self._said({}, False, ""),
+            **self._drawn(""), **dict(zip(self.typed, typed, strict=True)), **self._said({}, False, ""),
         }  # fmt: skip
         return begun | left
 
@@ -181,9 +182,22 @@ class Song:
         """Take the voices of the parts that were drawn; the field for them may not be open."""
         parts = told["parts"]
         return {
-            self.parts: parts, self.drawn: brought("parts", parts), self.kept: [parts, *typed[1:]],
+            self.parts: parts, **self._drawn(parts), self.kept: [parts, *typed[1:]],
             **self._said(files, separate, parts),
         }  # fmt: skip
+
+    def offer(self, visit: Visit, chosen: str | None) -> Values:
+        """Return updates that offer the voices that there are to the second vocal."""
+        voices = [(card["name"], card["id"]) for card in visit.do(voice_cards, visit.base_url, visit.now_s)]
+        value = chosen if chosen in [model for _, model in voices] else KEEP
+        return {self.stem_voice: gr.Dropdown([(tr("Original voice"), KEEP), *voices], value=value)}
+
+    def _drawn(self, parts: str) -> Values:
+        return {self.drawn: brought("parts", parts), self.rows: shown({"parts": parts})}
+
+    def choose(self, visit: Visit, told: Mapping[str, str], *now: Any) -> Updates:
+        """Take what was chosen in the list, which may be ahead of this answer already."""
+        return {one: value for one, value in (self.draw(visit, told, *now) or {}).items() if one is not self.rows}
 
     def move(self, visit: Visit, told: Mapping[str, float | None], *typed: str | None) -> Updates:
         """Take the offset to which the backing was dragged; the field for it may not be open."""

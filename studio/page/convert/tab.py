@@ -203,6 +203,6 @@ class ConvertTab:
             | self.voice.choose(visit, model)
             | self.result.restore(results, recording)
             | self.batch.restore(rows)
-            | self.song.restore(files, typed)
+            | self.song.restore(visit, files, typed)
             | {self.welcome: welcomed(visit, is_new=not recording and not results)}
         )

@@ -23,6 +23,7 @@ import "./tokens.js";
 import "./notes.js";
 import "./fit.js";
 import "./instrument.js";
+import "./part-list.js";
 import "./sheet.js";
 import "./voice.js";
 import "./report.js";

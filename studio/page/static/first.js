@@ -2,6 +2,14 @@
 // module, so that it runs before Gradio, whose own texts and dates follow it too. Our modules find it in `timbreLanguage`:
 // {known: [[code, name]], choice: code or "", catalogue: promise of its catalogue}.
 {
+  const LONGEST_MS = 60_000; // where something has failed, what is there is seen
+  const kept = (key) => {
+    try {
+      return localStorage.getItem(key);
+    } catch {
+      return null; // storage is blocked
+    }
+  };
   const { code, direction, choice, known, catalogue } = document.currentScript.dataset;
   const primary = (tag) => tag.split("-")[0].toLowerCase();
   // with the region that the browser names, and as Gradio names Chinese
@@ -14,4 +22,19 @@
   // what is in the page's first HTML must not set them back
   const fetched = fetch(catalogue).then((answer) => (answer.ok ? answer.json() : null)).catch(() => null);
   globalThis.timbreLanguage = { known: JSON.parse(known), choice, catalogue: fetched };
+
+  // the skeleton in the page's first HTML goes when the elements that it stands for are there
+  const stands = () => {
+    const one = document.getElementById("skeleton");
+    const came = document.querySelectorAll("#convert-voices .card, #tabs > [role=tabpanel]:not(:has(#convert)) button");
+    const isThere = document.querySelector("timbre-instrument > *") && [...came].some((one) => one.checkVisibility());
+    if (isThere || (one && performance.now() > LONGEST_MS)) one?.remove();
+    else requestAnimationFrame(stands);
+    if (!one || one.style.colorScheme) return;
+    const theme = kept("timbre-theme");
+    one.style.colorScheme = theme in { light: 1, dark: 1 } ? theme : "light dark";
+    one.toggleAttribute("data-own", kept("timbre-picture") !== null);
+    one.toggleAttribute("data-elsewhere", location.hash.length > 1);
+  };
+  stands();
 }

@@ -6,7 +6,7 @@ from engine.units import note_number
 from engine.voices.card import TRAIN_AGAIN, UNTRAINED
 from engine.voices.card_rules import RVC
 from studio.actions.recordings import consent_line
-from studio.actions.voices.cards import VoiceDetails
+from studio.actions.voices.cards import SPEAKS, VoiceDetails
 from studio.actions.voices.voice import TaughtBy, score_lines
 from studio.page.parts.element_data import FactRow, Facts, VoiceHead
 from studio.page.parts.keyboard import Stretch, keyboard_svg
@@ -69,7 +69,7 @@ def head(voice: VoiceDetails) -> VoiceHead:
 
 
 def _kinds(voice: VoiceDetails) -> tuple[str | None, ...]:
-    return voice["voice_type"], voice["gender"], voice["age"], voice["genre"]
+    return None if SPEAKS in voice["uses"] else voice["voice_type"], voice["gender"], voice["age"], voice["genre"]
 
 
 def about(voice: VoiceDetails) -> Facts:

@@ -17,7 +17,7 @@ const FILTERS = { gender: tr("Gender"), genre: tr("Genre"), voice_type: tr("Voic
 const LOWEST = 36, HIGHEST = 84; // MIDI numbers, the ends of the range bars: C2 to C6
 const SEMITONES = { C: 0, D: 2, E: 4, F: 5, G: 7, A: 9, B: 11 };
 const FEW = 6; // voices: no filters are needed
-const SPEAKS = "speaks"; // as studio/actions/voices/cards.py has it
+const SPEAKS = "speaks"; // which comes in the language of the page; as studio/actions/voices/cards.py has it
 const MOST_USES = 4; // on a card
 const ALL = tr("Hear all on my vocal"), STOPPED = tr("Stop");
 const PLAY = "M7 4.5v15l13-7.5z", STOP = "M6 6h12v12H6z", PLUS = "M11 5h2v6h6v2h-6v6h-2v-6H5v-2h6z";
@@ -98,15 +98,15 @@ export class Voices extends Listener {
   #card(voice) {
     const state = voice.state && voice.state !== "completed" ? make("em", { class: "state" }, voice.state) : null;
     const title = make("span", { class: "title" }, make("b", { class: "name", translate: "no" }, voice.name || voice.id), state);
-    const type = (voice.uses ?? []).includes(SPEAKS) ? SPEAKS : voice.voice_type; // one that only speaks is of no choir
-    const kind = [type, said("base_language", voice.base_language), voice.gender]; // the first is what one sees of it in Convert
-    const more = [voice.age === "adult" ? "" : voice.age, voice.genre === "other" ? "" : voice.genre];
+    const type = (voice.uses ?? []).includes(tr(SPEAKS)) ? SPEAKS : voice.voice_type; // one that only speaks is of no choir
+    const kind = [type, said("base_language", voice.base_language)]; // what one sees of it in Convert
+    const more = [voice.gender, voice.age === "adult" ? "" : voice.age, voice.genre === "other" ? "" : voice.genre];
     const uses = (voice.uses ?? []).slice(0, MOST_USES).map((use) => make("span", { class: "use" }, tr(use)));
     const choose = make(
       "button",
       { type: "button", role: "radio", class: "choose", title: (voice.uses ?? []).map((one) => tr(one)).join(", ") || null, "aria-keyshortcuts": voice.preview_url ? "P" : null, onclick: () => this.choose(voice.id) },
       make("span", { class: "who" }, avatar(voice.avatar), title),
-      make("span", { class: "kind" }, kind.some(Boolean) ? row([...kind, ...more].map((one) => one && tr(one)), " · ") : tr("Not analysed yet")),
+      make("span", { class: "kind" }, kind.some(Boolean) ? row(kind.map((one) => one && tr(one)), " · ") : tr("Not analysed yet"), make("span", { class: "more" }, more.filter(Boolean).map((one) => ` · ${tr(one)}`))),
       voice.description ? make("span", { class: "description", translate: voice.demo ? null : "no" }, voice.demo ? tr(voice.description) : voice.description) : null,
       voice.vocal_range?.min ? this.#range(voice.vocal_range) : null,
       uses.length ? make("span", { class: "uses" }, uses) : null,

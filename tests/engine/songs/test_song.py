@@ -94,6 +94,7 @@ def test_make_song_resumes_after_the_last_finished_stage(song, files, network, t
     seen = []
     made = make_song(wanted, files, load_voice, stages, separator, report=lambda *one: seen.append(one[1]))
     assert separator.separated == 1
+    assert "separating" not in seen  # the progress is of what is left, so that the time left follows from it
     assert "analysing" not in seen  # nothing was converted again
     assert made.statement.voice == VOICE
     whole = FolderStages(tmp_path / "again")

@@ -91,14 +91,14 @@ def test_result_view_estimates_the_time_left_of_a_running_conversion(studio, sta
     assert view["range"] == {"low": 47, "high": 59, "label": "Kerstin"}
 
 
-def test_result_view_does_not_guess_the_time_left_of_a_song(studio, started):
+def test_result_view_estimates_the_time_left_of_a_song_as_of_a_conversion(studio, started):
     with studio.database.write() as connection:
         song = written(Conversion("a", {}, "a.wav", song=Song((), (), True, None, {}, {}, {})))
         connection.execute(update(rows).where(rows.c.id == started).values(parameters=song))
     task = claim(studio.database, "worker", ["conversion"], 60)
     renew(studio.database, task, 60, 0.5, "separating")
     view = shown(studio, started, task.started_at + 10.0)
-    assert (view["left_s"], view["taken_s"]) == (None, pytest.approx(10.0))
+    assert (view["left_s"], view["taken_s"]) == (pytest.approx(10.0), pytest.approx(10.0))
 
 
 def test_result_view_lists_the_best_take_first(studio, converted):

@@ -47,9 +47,14 @@ def colour(button):
 def test_song_converts_a_vocal_and_its_backing_into_a_mix_with_faders(visitor, stems, tmp_path, photographed):
     take(visitor, stems[0], backing=stems[1])
     open_fold(visitor)
-    visitor.get_by_label("Voice changes").fill("0:01.5 kathleen")
+    changes = visitor.locator("#song-parts")
+    visitor.evaluate("document.querySelector('timbre-instrument').seek(1.5)")
+    changes.get_by_role("button", name="Change the voice at the playhead").click()
+    changes.get_by_label("Voice from 0:01.5").select_option("Kathleen")
+    expect(visitor.locator("#song-says")).to_contain_text("A song")
     visitor.keyboard.press("Control+Enter")
     is_mixed(visitor)
+    assert "Kathleen" in visitor.locator("#convert-title h2").inner_text()
     solo = channel(visitor, "backing").get_by_role("button", name="Solo Backing")
     before = colour(solo)
     solo.click()
@@ -72,7 +77,7 @@ def test_song_converts_a_vocal_and_its_backing_into_a_mix_with_faders(visitor, s
     take(visitor, stems[1])  # another one: nothing of the song before is left beside it
     expect(channel(visitor, "backing")).to_have_count(0)
     open_fold(visitor)
-    expect(visitor.get_by_label("Voice changes")).to_have_value("")
+    expect(visitor.locator("#song-parts select")).to_have_count(0)
 
 
 def test_backing_of_a_vocal_survives_a_reload_is_heard_with_it_and_can_be_removed(visitor, stems):
