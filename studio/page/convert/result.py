@@ -162,6 +162,7 @@ class Result:
         if not task_id:
             return None
         view = view_of(visit, task_id)
+        kept = [one for one in kept if _is_there(visit, one)]  # it may have taken the place of one
         source = next((one for one in kept if one["task"] == view["edited"]), now)
         begun = self.begun(visit, task_id, _source_of(source) if source else {}, kept)
         if source is None or _is_of(source, chosen):
@@ -188,6 +189,13 @@ class Result:
         left = [one for one in kept if one["task"] != now["task"]]
         still: Values = {self.now: None, self.kept: left, **self.watching.end(), self.going: gr.Row(visible=False)}
         return still | self.takes.hide() | {self.ended: inform(_GONE)}
+
+
+def _is_there(visit: Visit, one: Now) -> bool:
+    try:
+        return bool(view_of(visit, one["task"]))
+    except NotFound:
+        return False
 
 
 def _source_of(now: Now) -> Source:
