@@ -9,6 +9,7 @@ import numpy as np
 from engine.analysis.windows import CONTEXT_FRAMES, GRID_FRAMES, begin_of
 from engine.audio.files import Audio, open_audio
 from engine.audio.streams import stretch_of
+from engine.conversion.convert import base_on
 from engine.conversion.edit_data import EditData
 from engine.conversion.patches import Patch, plan_patches
 from engine.conversion.pitch_edits import PitchEdit
@@ -52,7 +53,7 @@ class EditPreview:
         self, source: Path, edit_data: EditData, number: int, voice: AnyVoice, device: str = AUTO, threads: int = 1
     ) -> None:
         self._source, self._edit_data, self._number = source, edit_data, number
-        self._voice, self._device, self._workers = voice, device, Workers(threads)
+        self._voice, self._device, self._workers = voice.on(base_on(device).device), device, Workers(threads)
         self._region = range(0)  # of the recording, which the renderer has, in frames
         self._renderer: PatchRenderer | None = None
 

@@ -43,6 +43,7 @@ from studio.tracing import send_spans, span, start_tracing
 T = TypeVar("T")
 MOST_WAITING = 100  # actions of an account
 _NICENESS = 10  # as conversions: the server comes first
+_WARM_S = 600.0  # without an action, until what is kept warm ends
 LONG_S = 3.0  # an action that takes longer leaves its place to those of others
 _END_S = 5.0  # for a process to end by itself
 _RETRY_S = 5.0
@@ -56,7 +57,7 @@ class ApartActions:
     def __init__(self, studio: Studio) -> None:
         self._studio, self._thread = studio, _Thread()
         self._turns = Turns(studio.service.action_processes, MOST_WAITING, self._process, long_s=LONG_S)
-        self._warm = Turns(1, MOST_WAITING, partial(self._process, is_warm=True))
+        self._warm = Turns(1, MOST_WAITING, partial(self._process, is_warm=True), idle_s=_WARM_S)
 
     def submit(self, studio: Studio, account: Account, action: Action[T], at_most: int | None = None) -> Future[T]:
         """Let a process do an action when the account's turn comes; the future raises what the action does.

@@ -32,6 +32,7 @@ import { Company, VOCAL } from "./company.js";
 import { icon, isTyped, make, tell } from "./dom.js";
 import { draggedOut } from "./drag-out.js";
 import { Steps } from "./edit-steps.js";
+import "./key-steps.js";
 import { Loop, phraseOf } from "./loop.js";
 import { menu } from "./menu.js";
 import { PartVoices } from "./part-voices.js";
@@ -322,9 +323,9 @@ class Instrument extends Player {
     bar.classList.add("transport");
     this.#makesRoom.disconnect();
     this.#makesRoom.observe(bar);
-    bar.append(this.#button("A/B", tr("Go back to the lane before, at the same position (B)"), () => this.#swap(), this.data.tracks.length > 1), edit, comp,
-      this.#button(icon(UNDO), tr("Undo"), () => this.#steps.undo(), false, "step undo"), this.#button(icon(REDO), tr("Redo"), () => this.#steps.redo(), false, "step redo"));
-    const view = make("div", { class: "view" },
+    bar.append(this.#button("A/B", tr("Go back to the lane before, at the same position (B)"), () => this.#swap(), this.data.tracks.length > 1), edit, comp);
+    const steps = [[UNDO, "undo"], [REDO, "redo"]].map(([shape, kind]) => this.#button(icon(shape), "", () => this.#steps[kind](), false, `step ${kind}`));
+    const view = make("div", { class: "view" }, make("span", { class: "zooms steps" }, steps),
       ...Object.entries(LAYERS).map(([name, [label, title]]) => this.#layer(name, label, title)),
       make("span", { class: "zooms" }, [["−", tr("Zoom out"), 1 / ZOOM], ["+", tr("Zoom in"), ZOOM]].map(([text, title, by]) => this.#button(text, title, () => this.#roll.zoom(by), true, "zoom"))), this.#display, this.#isEditing() ? this.#editor.strip : null);
     view.hidden = this.#isWelcome;

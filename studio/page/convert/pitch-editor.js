@@ -100,6 +100,7 @@ export class PitchEditor extends HTMLElement {
     this.#build();
     this.#feed();
     if (!this.#history.isRendered) this.#ask();
+    if (!isSame) tell(this, "previewed", { id: given.id, edits: [], start_s: 0, end_s: 0 }); // which loads what previews need
     this.#show();
   }
 
