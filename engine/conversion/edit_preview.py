@@ -53,7 +53,8 @@ class EditPreview:
         self, source: Path, edit_data: EditData, number: int, voice: AnyVoice, device: str = AUTO, threads: int = 1
     ) -> None:
         self._source, self._edit_data, self._number = source, edit_data, number
-        self._voice, self._device, self._workers = voice.on(base_on(device).device), device, Workers(threads)
+        self._voice, self._device, self._workers = voice, device, Workers(threads)
+        base_on(device)  # loaded now, and not with the first edit
         self._region = range(0)  # of the recording, which the renderer has, in frames
         self._renderer: PatchRenderer | None = None
 

@@ -166,7 +166,7 @@ function slider(name, { minimum, maximum, default: usual, meaning }, unit, step,
     say();
   };
   show();
-  return { show, label: make("label", { class: "pitch-slider" }, make("span", {}, name), shown, input) };
+  return { show, label: make("label", { class: "pitch-slider" }, make("span", {}, name), input, shown) };
 }
 
 function number(name, { minimum, maximum }, value, step) {
