@@ -283,6 +283,7 @@ export class PitchEditor extends HTMLElement {
 
   #step(edits, name) {
     const before = this.edits, { id } = this.#data;
+    if (JSON.stringify(edits) === JSON.stringify(before)) return this.#ask(); // a slider is back where it was
     did(name, () => this.#restore(id, before), () => this.#restore(id, edits));
     this.#restore(id, edits);
     this.#preview(edits);
