@@ -144,10 +144,12 @@ export class PitchEditor extends HTMLElement {
   /** Have all rendered once there is a pause. */
   #follow() {
     clearTimeout(this.#soon);
-    this.#soon = setTimeout(() => {
-      const edits = !this.#data || this.#data.isBusy || this.#drag || this.#tried ? null : this.#history.order();
-      if (edits) tell(this, "ordered", { id: this.#data.id, edits });
-    }, PAUSE_MS);
+    this.#soon = setTimeout(() => this.#drag || this.#tried || this.#order(), PAUSE_MS);
+  }
+
+  #order() {
+    const edits = !this.#data || this.#data.isBusy ? null : this.#history.order();
+    if (edits) tell(this, "ordered", { id: this.#data.id, edits });
   }
 
   // ---- actions
@@ -470,6 +472,7 @@ export class PitchEditor extends HTMLElement {
     }
     this.#sounding?.stop();
     clearTimeout(this.#soon);
+    this.#order(); // as if there had been a pause
     this.#data = this.#tools = this.#drag = this.#tried = this.#sounding = this.selection = null;
     this.replaceChildren();
   }

@@ -101,7 +101,8 @@ def test_apart_actions_raise_the_errors_of_the_action(studio):
 
 def test_warm_actions_share_one_process_that_long_ones_do_not_end(studio):
     other = studio.apart(studio.local, whereabouts).result(PATIENCE_S)[0]
-    first, long, last = (studio.apart(studio.local, stay_long, one).result(PATIENCE_S) for one in (0.0, LONG_S + 0.2, 0.0))
+    asked = (studio.apart(studio.local, stay_long, seconds) for seconds in (0.0, LONG_S + 0.2, 0.0))
+    first, long, last = (one.result(PATIENCE_S) for one in asked)
     assert first == long == last != other
 
 

@@ -15,7 +15,8 @@ SECONDS = 3.0
 NOTE = """() => {
   const { roll } = document.querySelector("timbre-pitch-editor"), { plot } = roll;
   const { start_s, end_s, midi, cents } = roll.data.notes.find((note) => note.start_s < 1.5 && note.end_s > 1.5);
-  const { left, top } = roll.querySelector(".roll-stage").getBoundingClientRect(), hertz = 440 * 2 ** ((midi + cents / 100 - 69) / 12);
+  const { left, top } = roll.querySelector(".roll-stage").getBoundingClientRect();
+  const hertz = 440 * 2 ** ((midi + cents / 100 - 69) / 12);
   return [left + plot.x((start_s + end_s) / 2), top + plot.y(hertz), plot.y(hertz) - plot.y(hertz * 2 ** (1 / 12))];
 }"""
 

@@ -233,7 +233,8 @@ def test_pitch_editor_asks_for_the_sound_of_what_is_touched_while_it_is_dragged(
 def test_pitch_editor_previews_what_a_slider_would_do_and_makes_one_step_of_it(editor):
     press(editor, "All")
     slider = editor.get_by_label("Drift (%)")
-    slider.evaluate("one => { for (const value of [80, 40]) { one.value = value; one.dispatchEvent(new Event('input')); } }")
+    for value in (80, 40):
+        slider.evaluate("(one, value) => { one.value = value; one.dispatchEvent(new Event('input')); }", value)
     assert [one["edits"][0]["drift"] for one in editor.evaluate("window.previewed.slice(-2)")] == [0.8, 0.4]
     assert edits(editor) == []
     slider.evaluate("one => one.dispatchEvent(new Event('change'))")
