@@ -70,11 +70,14 @@ class Rendering(TypedDict):
 class PitchEditor:
     """Layout, events and their wiring; to be made where the editor shall be.
 
-    chosen: the take to edit, {task, take}, or None. done: receives the id of the conversion that the edits made.
+    chosen: the take to edit, {task, take}, or None. done: receives the id of the conversion that the edits made, and
+    replaced that of the one whose place it takes.
     """
 
-    def __init__(self, page: Page, instrument: gr.HTML, chosen: gr.State, done: gr.State) -> None:
-        self.done, self.is_open = done, gr.State(False)
+    def __init__(
+        self, page: Page, instrument: gr.HTML, chosen: gr.State, done: gr.State, replaced: gr.State
+    ) -> None:
+        self.done, self.replaced, self.is_open = done, replaced, gr.State(False)
         self.opened = gr.State(None)  # {task, take, id}: what is in the editor
         self.rendering = remembered("pitch-editor")  # the id of the conversion that is rendered
         self.made = gr.State(None)  # `Rendering`: the last one since the editor was opened
@@ -92,12 +95,13 @@ class PitchEditor:
         rendered = [rendering, self.watching.timer, self.going, self.progress, editor]
         turned = [self.is_open, self.made, *in_editor]
         page.on_data(instrument.edit, self.turn, [chosen], turned, notice=problem, **LATEST)
-        page.on(chosen.change, self.show, [chosen, self.is_open, opened], in_editor, notice=problem)
+        page.on(chosen.change, self.show, [chosen, self.is_open, opened, self.made], in_editor, notice=problem)
         page.on_data(instrument.wanted, self.show_again, [chosen], in_editor, notice=problem)
         page.on_data(instrument.changed, self.change, [opened], [editor], notice=problem, **LATEST)
         page.on_data(instrument.previewed, self.preview, [opened], [self.heard], notice=problem, **LATEST)
         page.on_data(instrument.ordered, self.render, [opened, self.made], [*rendered, self.made], notice=problem)
-        self.watching.wire(page, self.watch, [rendering, opened, self.made], [*rendered, self.done], notice=problem)
+        watched = [*rendered, self.replaced, self.done]
+        self.watching.wire(page, self.watch, [rendering, opened, self.made], watched, notice=problem)
         page.on(page.blocks.load, self.come_back, [rendering], [self.watching.timer, self.going])
         page.on(self.cancel.click, self.stop, [rendering], [], notice=problem)
 
@@ -107,7 +111,11 @@ class PitchEditor:
             return {self.is_open: False} | self._close()
         return {self.is_open: True, self.made: None} | self._open(visit, take)
 
-    def show(self, visit: Visit, take: Take | None, is_open: bool, before: Take | None) -> Updates:
+    def show(
+        self, visit: Visit, take: Take | None, is_open: bool, before: Take | None, made: Rendering | None
+    ) -> Updates:
+        if take and made and take["task"] == made["task"] and made["instead"]:
+            _forget(visit, made["instead"])
         if not is_open or (take and before and all(take[name] == before[name] for name in ("task", "take"))):
             return None
         return self._open(visit, take) if take else self._close()
@@ -166,9 +174,8 @@ class PitchEditor:
         if view["state"] in analyses.BUSY:
             return {self.progress: progress_bar(view["progress"], progress_line(view))}
         if view["state"] == "completed":  # the editor is busy until this one is in it
-            if made and made["task"] == task_id and made["instead"]:
-                _forget(visit, made["instead"])
-            return over | {self.done: task_id, self.problem: silent()}
+            instead = made["instead"] if made and made["task"] == task_id else None
+            return over | {self.replaced: instead, self.done: task_id, self.problem: silent()}
         if view["state"] == "failed":
             return over | idle | {self.problem: show_error(view["error"] or "")}
         return over | idle | {self.problem: inform(tr("Rendering cancelled. Nothing was changed."))}
