@@ -100,7 +100,8 @@ class AskedFile(TypedDict):
 class Takes:
     """The part of the result that is shown once a conversion is done. now: the conversion that is shown.
 
-    edited: the id of a conversion that came of editing the pitch, replaced: of the one whose place it takes. in_download: whether effects are in downloads.
+    edited: the id of a conversion that came of editing the pitch; replaced: of the one whose place it takes.
+    in_download: whether effects are in downloads.
     """
 
     def __init__(
