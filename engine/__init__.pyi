@@ -17,8 +17,8 @@ from .audio.files import Recording as Recording
 from .audio.files import open_audio as open_audio
 from .audio.files import read_audio as read_audio
 from .audio.files import write_audio as write_audio
-from .audio.session_place import Marker as Marker
-from .audio.session_place import SessionPlace as SessionPlace
+from .audio.session_metadata import Marker as Marker
+from .audio.session_metadata import SessionPlace as SessionPlace
 from .audio.tracks import Track as Track
 from .conversion.comping import CompPart as CompPart
 from .conversion.comping import comp as comp
@@ -59,8 +59,8 @@ from .datasets.report import examined as examined
 from .datasets.teaching import TeachingSource as TeachingSource
 from .datasets.teaching import bundled_sources as bundled_sources
 from .datasets.teaching import teaching_recordings as teaching_recordings
-from .effects.chain import apply_effects as apply_effects
-from .effects.chain import apply_effects_to_file as apply_effects_to_file
+from .effects.processing import apply_effects as apply_effects
+from .effects.processing import apply_effects_to_file as apply_effects_to_file
 from .effects.settings import EffectSettings as EffectSettings
 from .errors import ArchiveError as ArchiveError
 from .errors import AudioError as AudioError

@@ -26,7 +26,7 @@ from pydantic import BaseModel
 from engine.errors import Cancelled, SettingsError
 from engine.files import fitting_name, replacing
 from engine.progress import Report
-from studio.exchange import published
+from studio.exchange import schemas
 from studio.exchange.answers import (
     NOT_SENDABLE,
     NOT_UNDERSTOOD,
@@ -160,7 +160,7 @@ class Client:
         fields = {"model": model, "transpose": transpose, "generations_count": generations_count, **settings}
         fields |= {name: str(word) for name, word in (("rate", rate), ("bits", bits)) if word is not None}
         files = {"audio": audio, **{name: fields.pop(name) for name in _FILES if name in fields}}
-        return str(self._start("/convert", published.StartedTask, fields, files, idempotency_key)["task_id"])
+        return str(self._start("/convert", schemas.StartedTask, fields, files, idempotency_key)["task_id"])
 
     def check_task(self, task_id: str, wait_s: int | None = None) -> Answer:
         """Return the `status` of a conversion, and once it is completed its links and output settings.
@@ -168,21 +168,21 @@ class Client:
         wait_s: let the service wait for its end, up to 60 s.
         """
         path = f"/check-task/{_segment(task_id)}"
-        return self._call("GET", path, expected=published.CheckedTask, headers=_waiting(wait_s))
+        return self._call("GET", path, expected=schemas.CheckedTask, headers=_waiting(wait_s))
 
     def verify(self, audio: Sendable) -> Answer:
         """Return what the content credentials of an audio file prove: `state`, `sentence`, and more."""
-        return self._start("/verify", published.Verdict, {}, {"audio": audio}, None)
+        return self._start("/verify", schemas.Verdict, {}, {"audio": audio}, None)
 
     # ---- tasks
 
     def tasks(self, **filters: str | int) -> Answer:
         """Return `tasks`, newest first, and the `next_cursor`; filters: state, kind, limit, cursor."""
-        return self._call("GET", "/tasks", expected=published.Tasks, params=filters)
+        return self._call("GET", "/tasks", expected=schemas.Tasks, params=filters)
 
     def task(self, task_id: str, wait_s: int | None = None) -> Answer:
         """Return all that is known about a task: progress, message, error, times, scores. wait_s: as in check_task."""
-        return self._call("GET", f"/tasks/{_segment(task_id)}", expected=published.Task, headers=_waiting(wait_s))
+        return self._call("GET", f"/tasks/{_segment(task_id)}", expected=schemas.Task, headers=_waiting(wait_s))
 
     def events(self, task_id: str) -> Iterator[Event]:
         """Yield what happens to a task until it has ended, through lost connections and restarts of the service.
@@ -220,43 +220,43 @@ class Client:
         """Queue one take made of a conversion's takes, one number for each phrase; return its task's id."""
         key = options.pop("idempotency_key", None)
         fields = {"takes": ",".join(map(str, takes)), **options}
-        return str(self._start(f"/tasks/{_segment(task_id)}/comp", published.StartedTask, fields, {}, key)["task_id"])
+        return str(self._start(f"/tasks/{_segment(task_id)}/comp", schemas.StartedTask, fields, {}, key)["task_id"])
 
     def label_take(
         self, task_id: str, number: int, name: str | None = None, starred: bool | None = None
     ) -> Answer:
         """Name or star a take; what is left out stays. Return its number, name and star."""
         path = f"/tasks/{_segment(task_id)}/takes/{number}"
-        return self._change(path, published.LabelledTake, {"name": name, "starred": starred})
+        return self._change(path, schemas.LabelledTake, {"name": name, "starred": starred})
 
     # ---- callbacks
 
     def callbacks(self, **filters: str | int) -> Answer:
         """Return `callbacks`, newest first, and the `next_cursor`; filters: task_id, state, limit, cursor."""
-        return self._call("GET", "/callbacks", expected=published.Callbacks, params=filters)
+        return self._call("GET", "/callbacks", expected=schemas.Callbacks, params=filters)
 
     def callback(self, callback_id: str) -> Answer:
         """Return a callback: its state, attempts and the last answer."""
-        return self._call("GET", f"/callbacks/{_segment(callback_id)}", expected=published.Callback)
+        return self._call("GET", f"/callbacks/{_segment(callback_id)}", expected=schemas.Callback)
 
     def repeat_callback(self, callback_id: str, url: str | None = None) -> Answer:
         """Send a callback again; url: to another address."""
         path = f"/callbacks/{_segment(callback_id)}/repeat"
-        return self._start(path, published.Callback, {"callback_url": url}, {}, None)
+        return self._start(path, schemas.Callback, {"callback_url": url}, {}, None)
 
     def callback_secret(self) -> str:
         """Return the secret that callbacks are signed with, as libraries of Standard Webhooks take it."""
-        return str(self._call("GET", "/callbacks/secret", expected=published.Secret)["secret"])
+        return str(self._call("GET", "/callbacks/secret", expected=schemas.Secret)["secret"])
 
     # ---- voices
 
     def models(self, **filters: str | int) -> list[Answer]:
         """Return all usable voices, or those that match the filters (genre, gender, voice_type, q, ...)."""
-        return list(self._call("GET", "/models", expected=published.Voices, params=filters)["models"])
+        return list(self._call("GET", "/models", expected=schemas.Voices, params=filters)["models"])
 
     def model(self, model_id: str) -> Answer:
         """Return all that is known about a voice: its state, its training, its data report."""
-        return self._call("GET", f"/models/{_segment(model_id)}", expected=published.Voice)
+        return self._call("GET", f"/models/{_segment(model_id)}", expected=schemas.Voice)
 
     def create_model(
         self, archive: Sendable, idempotency_key: str | None = None, **stated: Unpack[StatedProfile]
@@ -264,14 +264,14 @@ class Client:
         """Create an untrained voice from a zip with the folder audio, and model.json unless the name is stated here;
         return its id. stated: replaces what model.json says."""
         files = {"training_audio_files": archive}
-        return str(self._start("/models/create", published.CreatedVoice, stated, files, idempotency_key)["model_id"])
+        return str(self._start("/models/create", schemas.CreatedVoice, stated, files, idempotency_key)["model_id"])
 
     def train(self, model_id: str, epochs: int, **options: Unpack[StartOptions]) -> Answer:
         """Train until the voice has `epochs` in total; return `status` and `current_epoch`. Repeated calls start
         nothing twice, but continue a failed training."""
         key = options.pop("idempotency_key", None)
         path, fields = f"/models/{_segment(model_id)}/train", {"epochs": epochs, **options}
-        return self._start(path, published.TrainingStatus, fields, {}, key)
+        return self._start(path, schemas.TrainingStatus, fields, {}, key)
 
     def teach(
         self,
@@ -288,7 +288,7 @@ class Client:
         key = options.pop("idempotency_key", None)
         fields, files = {"name": name, "epochs": epochs, **options}, {"recordings": recordings}
         path = f"/models/{_segment(model_id)}/teach"
-        return str(self._start(path, published.StartedTask, fields, files, key)["task_id"])
+        return str(self._start(path, schemas.StartedTask, fields, files, key)["task_id"])
 
     def import_model(
         self, package: Path | str, index: Path | str | None = None, speaker: int = 0, idempotency_key: str | None = None
@@ -296,7 +296,7 @@ class Client:
         """Import a voice package, or a model of RVC (.pth, .onnx) with its index; return the voice's id."""
         files: dict[str, Sendable | None] = {"package": package, "index": index}
         fields = {"speaker": speaker}
-        return str(self._start("/models/import", published.CreatedVoice, fields, files, idempotency_key)["model_id"])
+        return str(self._start("/models/import", schemas.CreatedVoice, fields, files, idempotency_key)["model_id"])
 
     def export_model(self, model_id: str, path: Path | str) -> Path:
         """Fetch a voice as one file, to import elsewhere. Raises as `download`."""
@@ -310,20 +310,20 @@ class Client:
 
     def projects(self, **filters: str | int) -> Answer:
         """Return `projects`, the last changed first, and the `next_cursor`; filters: q, limit, cursor."""
-        return self._call("GET", "/projects", expected=published.Projects, params=filters)
+        return self._call("GET", "/projects", expected=schemas.Projects, params=filters)
 
     def project(self, project_id: str) -> Answer:
         """Return a project with its conversions, the newest first."""
-        return self._call("GET", f"/projects/{_segment(project_id)}", expected=published.Project)
+        return self._call("GET", f"/projects/{_segment(project_id)}", expected=schemas.Project)
 
     def change_project(self, project_id: str, **changes: object) -> Answer:
         """Change the name, tempo_bpm, beats_per_bar or start_s of a project; return it."""
-        return self._change(f"/projects/{_segment(project_id)}", published.Project, changes)
+        return self._change(f"/projects/{_segment(project_id)}", schemas.Project, changes)
 
     def export_project(self, project_id: str, path: Path | str, dry: bool = False) -> Path:
         """Fetch a project as a zip for a DAW; dry: its takes without effects. Raises as `download`."""
         query = {"dry": "true"} if dry else {}
-        made = self._call("GET", f"/projects/{_segment(project_id)}/export", expected=published.Link, params=query)
+        made = self._call("GET", f"/projects/{_segment(project_id)}/export", expected=schemas.Link, params=query)
         return self.download(made["url"], path)
 
     def delete_project(self, project_id: str) -> None:
@@ -334,7 +334,7 @@ class Client:
 
     def health(self) -> Answer:
         """Return `status` and the number of workers. Raises ServiceError if the service is not usable."""
-        return self._call("GET", "/health", expected=published.Health)
+        return self._call("GET", "/health", expected=schemas.Health)
 
     def metrics(self) -> str:
         """Return the metrics in Prometheus' text format."""
@@ -693,7 +693,7 @@ def _continued(stream: EventStream) -> dict[bytes, bytes]:
 def _event(sent: StreamEvent, url: httpx.URL) -> Event:
     """Return an event of a task as it was sent. Raises ServiceError for one that is none."""
     try:
-        return Event(sent.name, checked(sent.data, published.Task))
+        return Event(sent.name, checked(sent.data, schemas.Task))
     except ValueError as cause:
         not_understood(url, HTTPStatus.OK, cause)
 

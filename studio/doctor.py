@@ -192,7 +192,7 @@ def _conversion() -> str:
 
 def _confinement() -> Finding:
     """Say what a model of a stranger could do on this machine, which is tried."""
-    from engine.rvc.limits_here import limits_here
+    from engine.rvc.sandbox_limits import limits_here
 
     subject = tr("models of RVC")
     try:

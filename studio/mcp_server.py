@@ -35,8 +35,8 @@ from studio.actions.tasks import cancel_task, task_view
 from studio.actions.uploads import scratch_folder
 from studio.actions.voices.voice import models_view
 from studio.errors import Invalid
+from studio.http.errors import field_text
 from studio.http.field_names import unknown_fields
-from studio.http.problem import field_text
 from studio.http.routes.fields import shown
 from studio.http.routes.setting_fields import setting_named
 from studio.settings.service import MEGABYTE

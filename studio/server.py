@@ -30,18 +30,18 @@ from engine.errors import EngineError, SettingsError
 from engine.texts import tr
 from studio.actions.tasks import task_view
 from studio.errors import NotFound
-from studio.executors.apart import ApartActions
-from studio.executors.attendant import Attendant
+from studio.executors.action_processes import ApartActions
+from studio.executors.callback_sender import Courier
 from studio.executors.core_shares import CoreShares
-from studio.executors.courier import Courier
 from studio.executors.executor import Executor
 from studio.executors.housekeeping import delete_received
 from studio.executors.local import LocalExecutor
 from studio.executors.ray.executor import RayExecutor
 from studio.executors.recovery import end_training
+from studio.executors.timer_thread import Attendant
+from studio.http.errors import problem_of
 from studio.http.metrics import Metrics
 from studio.http.middleware import API, DOCUMENTATION, ServerState, ServiceMiddleware
-from studio.http.problem import problem_of
 from studio.http.protocol import BoundedProtocol, BoundedWebSocket
 from studio.http.rights import RightsWatch
 from studio.http.root_path import RootPath

@@ -105,7 +105,7 @@ def mixed(lead: str, *others: tuple[str, float]) -> Audio:
 
 
 def _denoised(audio: Audio) -> np.ndarray:
-    from engine.effects.chain import apply_effects
+    from engine.effects.processing import apply_effects
 
     return apply_effects(audio, {"denoise": 1.0}).samples
 

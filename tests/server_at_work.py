@@ -22,7 +22,7 @@ from studio.actions.fetched_models import Installs
 from studio.actions.project_exports import project_zip
 from studio.actions.voices.drafts import add_recordings
 from studio.actions.voices.packages import package_link
-from studio.executors.apart import ApartActions
+from studio.executors.action_processes import ApartActions
 from studio.page.blocks import OFFLINE, mount_page
 from studio.page.parts.page import Page, Visit
 from studio.page.voices.importing import Import, Question

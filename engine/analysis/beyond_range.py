@@ -28,7 +28,7 @@ def find_beyond(
 ) -> np.ndarray:
     """Return where a tone is BELOW the limits, ABOVE them, or none (0): int8 (frames,), every `hop` samples.
 
-    samples: levelled (engine/analysis/passages.py); confidence: of the detector (frames,).
+    samples: levelled (engine/analysis/passage_levels.py); confidence: of the detector (frames,).
     """
     lowest, highest = limits
     frames = len(confidence)

@@ -1,7 +1,7 @@
 """Pitch: the fundamental frequency of a voice and the confidence in it, per frame.
 
 Detected by SwiftF0, a small network (engine/analysis/pitch_detector.py), at one level for all passages
-(engine/analysis/passages.py), and then refined (engine/analysis/pitch_refinement.py). Its confidence is kept as a
+(engine/analysis/passage_levels.py), and then refined (engine/analysis/pitch_refinement.py). Its confidence is kept as a
 continuous voicing value, since an early hard decision would cost quality later. Tones beyond its range, which it takes
 for others, are unvoiced (engine/analysis/beyond_range.py); where it takes growl for the octave below, that is mended
 (engine/analysis/subharmonics.py), and where it takes a raised overtone for the note, as well
@@ -17,7 +17,7 @@ import soxr
 from engine.analysis.beyond_range import ABOVE, BELOW, find_beyond, sustained_s
 from engine.analysis.detector_grid import DETECTOR_HOP, DETECTOR_LIMITS, DETECTOR_RATE
 from engine.analysis.overtones import find_drones
-from engine.analysis.passages import level_passages, raised
+from engine.analysis.passage_levels import level_passages, raised
 from engine.analysis.pitch_refinement import refine_pitch
 from engine.analysis.subharmonics import are_subharmonics
 from engine.forks import refuse_forked

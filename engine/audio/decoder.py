@@ -21,7 +21,7 @@ from av.stream import Discard
 from engine.audio.channels import Samples
 from engine.audio.containers import Container, recognise
 from engine.audio.priming import priming_of, timing_note
-from engine.audio.spliced import Part, Spliced
+from engine.audio.spliced_file import Part, Spliced
 from engine.audio.structure import changes, damaged, structure_of, truncated
 from engine.audio.time_stamps import Clock
 from engine.audio.tracks import SEVERAL, SILENT_PEAK, Choice, Track, choose, tracks_in

@@ -26,12 +26,12 @@ from engine.audio.arrays import rate_of, refuse_unscaled, samples_of
 from engine.audio.channels import Samples, fold
 from engine.audio.containers import refuse_outside_limits
 from engine.audio.decoder import Decoder
-from engine.audio.encoders import open_encoder, refuse_unwritable
 from engine.audio.players import player
 from engine.audio.result_format import DEPTHS
-from engine.audio.session_place import SessionPlace, place_of
+from engine.audio.session_metadata import SessionPlace, place_of
 from engine.audio.streams import BLOCK_S, Reader
 from engine.audio.structure import no_sound
+from engine.audio.written_formats import open_encoder, refuse_unwritable
 from engine.errors import AudioError, ProvenanceError
 from engine.files import as_path, named, on_track, replacing, shown_name, writing_errors
 from engine.provenance.installation import SWITCHED_OFF, Installation
@@ -509,7 +509,10 @@ class AudioWriter:
             self._sign(self._statement)
 
     def _sign(self, statement: Statement) -> None:
-        from engine.provenance.manifest import MEDIA_TYPES, attach_credentials  # a moment to load, for synthetic ones
+        from engine.provenance.credentials import (  # a moment to load, for synthetic ones
+            MEDIA_TYPES,
+            attach_credentials,
+        )
 
         if self._suffix not in MEDIA_TYPES:
             return  # its tags say it

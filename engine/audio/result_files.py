@@ -10,7 +10,7 @@ from engine.audio.files import AudioWriter, open_audio
 from engine.audio.headroom import Lowered
 from engine.audio.resampling import resampled_length
 from engine.audio.result_format import ResultFormat
-from engine.audio.session_place import place_of
+from engine.audio.session_metadata import place_of
 from engine.audio.streams import at_rate
 from engine.provenance.installation import Installation
 from engine.provenance.statement import Statement

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.audio.files import AudioWriter, open_audio
-from engine.audio.session_place import SessionPlace, place_of
+from engine.audio.session_metadata import SessionPlace, place_of
 from engine.audio.streams import stretch_of
 from engine.errors import SettingsError
 from engine.provenance.installation import Installation

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from engine.audio.containers import Container
 from engine.audio.last_frame import last_frame_stop
-from engine.audio.spliced import Part, length_of
+from engine.audio.spliced_file import Part, length_of
 from engine.errors import AudioError
 from engine.files import shown_name
 from engine.framing.atoms import TooManyAtoms, end_of_atoms

@@ -19,7 +19,7 @@ import numpy as np
 from engine.analysis.loudness import SILENCE_DB, quietest_frame
 from engine.analysis.phrases import Phrase
 from engine.audio.files import Audio, AudioWriter, Recording, audio_of, open_audio
-from engine.audio.session_place import place_of
+from engine.audio.session_metadata import place_of
 from engine.audio.streams import BLOCK_S, Reader, Source, at_engine_rate
 from engine.errors import EditError, SettingsError
 from engine.progress import Report, no_report

@@ -28,7 +28,7 @@ from engine.audio.headroom import Lowered, Metered
 from engine.audio.players import players
 from engine.audio.result_format import SOURCE
 from engine.audio.result_rate import at_result_rate, rate_of_results
-from engine.audio.session_place import place_of
+from engine.audio.session_metadata import place_of
 from engine.audio.streams import Source, at_engine_rate
 from engine.conversion.edit_data import EditData
 from engine.conversion.harmony import NONE, furthest

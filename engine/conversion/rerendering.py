@@ -24,7 +24,7 @@ from engine.analysis.windows import CONTEXT_FRAMES, GRID_FRAMES, LONGEST_S, Wind
 from engine.audio.cross_fades import cross_fade
 from engine.audio.files import Audio, AudioWriter, Recording, audio_of, open_audio
 from engine.audio.headroom import Lowered
-from engine.audio.session_place import place_of
+from engine.audio.session_metadata import place_of
 from engine.audio.streams import Source, at_engine_rate, stretch_of
 from engine.conversion.convert import Conversion, Take, base_on, statement_for, take_at
 from engine.conversion.doubles import Decided

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.analysis.passages import PassageLeveller
+from engine.analysis.passage_levels import PassageLeveller
 from engine.analysis.pitch import VOICED, Pitch
 from engine.analysis.pitch_detector import detect_stream
 from engine.audio.channels import fold

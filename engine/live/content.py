@@ -10,10 +10,10 @@ from engine.live.speaker import RunningSpeaker
 from engine.networks.base import BaseModel
 from engine.networks.causal_content import FRAMES_AT_ONCE, FRAMES_PER_STEP, CausalContentEncoder
 from engine.networks.content_encoder import CONTENT
-from engine.networks.eight_bits import in_eight_bits
 from engine.networks.listener import LISTENER_FRAME_RATE, LISTENER_RATE
 from engine.networks.listener_stream import ListenerStream
 from engine.networks.mel_frames import MEL_HOP, MEL_TRANSFORM, log_mel_inside
+from engine.networks.quantization import in_eight_bits
 from engine.units import FRAME_RATE
 
 _REACH_FRAMES = 12  # of the content encoder, on each side

@@ -25,7 +25,7 @@ from engine.analysis.envelope import (
     loudness_of,
     measure_envelope,
 )
-from engine.analysis.passages import RunningGain
+from engine.analysis.passage_levels import RunningGain
 from engine.analysis.pitch import DEFAULT_HERTZ, TRUSTED, VOICED, Pitch, detect_pitch
 from engine.audio.cross_fades import cross_fade
 from engine.conversion.articulation import COLOUR_FRAMES, foreground, known_bands
@@ -41,9 +41,9 @@ from engine.live.speaker import RunningSpeaker, SpeakerProfile
 from engine.live.synthesis import StreamSynthesizer
 from engine.networks.base import load_base
 from engine.networks.causal_content import load_student
-from engine.networks.eight_bits import in_eight_bits
 from engine.networks.envelope_decoder import between_decoders, prosody_input
 from engine.networks.listener import LISTENER_RATE
+from engine.networks.quantization import in_eight_bits
 from engine.networks.recorded_excitation import RecordedExcitation
 from engine.networks.synthesizer import Residual, Synthesizer
 from engine.texts import tr

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from engine.networks.eight_bits import in_eight_bits
 from engine.networks.listener import FEATURES, HEADS, LAYERS, POSITIONS, WIDTH, Listener, ListenerBlock
+from engine.networks.quantization import in_eight_bits
 
 KEPT = 100  # frames further back that are attended to: two seconds
 AGAIN = 16  # frames that are encoded once more: with half of them, a sixth of what is missed is added

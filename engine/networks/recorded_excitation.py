@@ -7,7 +7,7 @@ Filtered by the wanted envelope over what they still have, they keep what pulses
 attacks and the noise between the harmonics. Where the pitch stays, this is spectral differential filtering (Kobayashi
 et al., 2014, "Statistical singing voice conversion with direct waveform modification based on the spectrum
 differential"). Elsewhere it is pitch-synchronous overlap-add (Moulines and Charpentier, 1990) of the flat excitation
-(engine/networks/periods.py).
+(engine/networks/psola.py).
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from scipy import ndimage
 from torch import Tensor
 
 from engine.networks.band_filters import Mix, log_gain, response
-from engine.networks.periods import READ_TIMES, moved, passed
+from engine.networks.psola import READ_TIMES, moved, passed
 from engine.networks.spectral_frames import BINS, blocks_of, cut_frames, frame_spectra, join_pieces, pieces_of
 
 _SAME_SEMITONES, _SHORTEST_RUN = 0.02, 20  # less is no other pitch, if it lasts for so many frames

@@ -16,9 +16,9 @@ from engine.files import as_path, shown_name
 from engine.framing.atoms import TooManyAtoms, atoms_of
 from engine.framing.chunks import ChunkedFile, read_chunks
 from engine.provenance.certificates import serial_of
+from engine.provenance.credentials import MEDIA_TYPES, STATEMENT_LABEL, read_manifests
 from engine.provenance.framing import is_untouched
 from engine.provenance.installation import Installation
-from engine.provenance.manifest import MEDIA_TYPES, STATEMENT_LABEL, read_manifests
 from engine.provenance.statement import PROGRAM, Statement
 from engine.provenance.verdict import Verdict
 from engine.texts import tr

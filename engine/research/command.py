@@ -16,10 +16,10 @@ from engine.progress import Report
 
 PARTS = {
     "benchmark": (
-        "conversion", "songs", "takes", "training", "devices", "card", "dryness", "hearing", "opinions", "word-errors",
-        "rvc", "beside-rvc", "credentials", "public-data",
+        "conversion", "songs", "takes", "training", "devices", "card", "dryness", "detection", "opinions",
+        "word-errors", "rvc", "beside-rvc", "credentials", "public-data",
     ),
-    "pretraining": ("base", "voices"),
+    "pretraining": ("base", "voices", "through-synthesis"),
 }  # fmt: skip
 
 

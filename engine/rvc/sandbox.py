@@ -16,7 +16,7 @@ from typing import Any
 from engine.errors import VoiceError
 from engine.files import shown_name
 from engine.rvc.messages import Arrays
-from engine.rvc.running import Ended, Patience, Running
+from engine.rvc.sandbox_process import Ended, Patience, Running
 from engine.texts import tr
 
 # seconds of the processor: for the first call, which loads the model, for any other, and for each second of sound

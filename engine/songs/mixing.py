@@ -19,7 +19,7 @@ import scipy
 from engine.analysis.programme_loudness import LoudnessMeter
 from engine.audio.files import AudioWriter, open_audio
 from engine.audio.headroom import Metered
-from engine.audio.session_place import SessionPlace, place_of
+from engine.audio.session_metadata import SessionPlace, place_of
 from engine.audio.streams import Reader, Source, at_engine_rate
 from engine.errors import AudioError, SettingsError
 from engine.files import TakesPaths, shown_name

@@ -18,7 +18,7 @@ from engine.analysis.style import Style
 from engine.audio.cross_fades import cross_fade, rise
 from engine.audio.files import AudioWriter, open_audio
 from engine.audio.headroom import Headroom, Lowered, Metered
-from engine.audio.session_place import place_of
+from engine.audio.session_metadata import place_of
 from engine.audio.streams import Reader, at_engine_rate
 from engine.conversion.convert import convert_file
 from engine.conversion.settings import Chosen

@@ -17,7 +17,7 @@ import soundfile as sf
 
 from engine.audio.cross_fades import cross_fade, rise
 from engine.audio.files import open_audio
-from engine.audio.session_place import SessionPlace, append_place, place_of
+from engine.audio.session_metadata import SessionPlace, append_place, place_of
 from engine.audio.streams import Reader, at_engine_rate
 from engine.errors import AudioError, SeparationError
 from engine.files import as_path, replacing, shown_name, writing_errors

@@ -6,9 +6,9 @@ Only notebooks import this package: it needs ipywidgets and IPython, which the r
 from engine.widgets.auditions import audition
 from engine.widgets.choosers import SAMPLES, RecordingChooser, voice_chooser
 from engine.widgets.forms import ConversionForm
-from engine.widgets.lookers import comparer, conversion_viewer, explorer
 from engine.widgets.playing import player, players
 from engine.widgets.showing import figure_image, prepare, table
+from engine.widgets.viewers import comparer, conversion_viewer, explorer
 from engine.widgets.watching import progress, watched_training
 
 __all__ = [

@@ -16,7 +16,7 @@ from engine.analysis.phrases import Phrase, find_phrases
 from engine.analysis.pitch import TRUSTED
 from engine.analysis.timeline import Timeline, cue_sheet, marker_labels, pitch_table
 from engine.audio.files import open_audio
-from engine.audio.session_place import place_of
+from engine.audio.session_metadata import place_of
 from engine.audio.stems import Placing, write_stem
 from engine.files import on_track, replacing
 from engine.progress import Report, no_report

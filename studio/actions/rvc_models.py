@@ -76,7 +76,7 @@ def refuse_unconfined(studio: Studio, kind: str | None = RVC) -> None:
     """Raise WrongState for a model of RVC that could reach what others have here; kind: of the voice's card."""
     if kind != RVC or studio.service.unconfined_models == "run" or not has_others(studio.database):
         return
-    from engine.rvc.limits_here import limits_here
+    from engine.rvc.sandbox_limits import limits_here
 
     if not limits_here().confine:
         raise WrongState(tr(

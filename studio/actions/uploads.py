@@ -20,8 +20,8 @@ from engine.spelling import composed
 from engine.texts import numeral, tr
 from studio.errors import Invalid, NotFound, TooLarge, Unavailable
 from studio.settings.service import MEGABYTE
+from studio.store.folder_locks import make_held
 from studio.store.free_space import refuse_full_disk
-from studio.store.holds import make_held
 from studio.store.studio import Studio
 
 if TYPE_CHECKING:  # what a conversion, whose recording is received here, does without

@@ -11,7 +11,7 @@ from engine.files import on_track, write_atomically, writing_errors
 from engine.texts import tr
 from studio.commands.arguments import Overwrite, Recording, Track
 from studio.commands.failures import in_one_sentence
-from studio.commands.figures import refuse_unknown_plot, write_figure
+from studio.commands.plot_files import refuse_unknown_plot, write_figure
 from studio.commands.progress import progress_bar
 from studio.commands.recordings import find_recording
 from studio.commands.result_names import free_path

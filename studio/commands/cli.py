@@ -36,7 +36,7 @@ from studio.commands.mix import mix
 from studio.commands.notebooks import lab, notebooks
 from studio.commands.output import writable_output
 from studio.commands.parsing import leaves, named, translate_error
-from studio.commands.pasted import read_pasted_paths
+from studio.commands.path_arguments import read_pasted_paths
 from studio.commands.presets import presets
 from studio.commands.program import installed_name
 from studio.commands.projects import projects

@@ -16,7 +16,7 @@ from engine.progress import Report
 from engine.texts import tr
 from studio.commands.arguments import Overwrite, Track
 from studio.commands.failures import in_one_sentence
-from studio.commands.figures import refuse_unknown_plot, write_figure
+from studio.commands.plot_files import refuse_unknown_plot, write_figure
 from studio.commands.progress import progress_bar
 from studio.commands.report_text import report_lines
 from studio.commands.result_names import free_path

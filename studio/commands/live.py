@@ -150,7 +150,7 @@ def _measure(voice: "Voice", settings: "LiveSettings", seconds: float, given: in
 
     from engine.cores import usable_cores
     from engine.live.converter import LiveConverter
-    from engine.live.measuring import measure_live, warm_up
+    from engine.live.delay_measurement import measure_live, warm_up
 
     for threads in (given,) if given else dict.fromkeys((1, min(2, usable_cores()))):
         torch.set_num_threads(threads)
@@ -209,8 +209,8 @@ def _perform(
     import torch
 
     from engine.live.converter import LiveConverter
+    from engine.live.delay_measurement import warm_up
     from engine.live.inputs import Inputs
-    from engine.live.measuring import warm_up
     from engine.live.pipe import ask_for_real_time, real_time
     from engine.live.session import TOO_SLOW, Performance
     from studio.commands.live_keys import Keys
@@ -264,7 +264,7 @@ def _opened(
     stack: ExitStack, sounddevice: ModuleType, devices: _Devices, count: int, rate: int, callback: Callable[..., None]
 ) -> "Stream":
     """Open the devices, `count` inputs and an output, and start them. Raises EngineError."""
-    from engine.live.measuring import PIECE_MS
+    from engine.live.delay_measurement import PIECE_MS
 
     try:
         return stack.enter_context(

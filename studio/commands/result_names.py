@@ -44,7 +44,7 @@ class ResultNames:
 
     def check_suffix(self) -> None:
         """Raise AudioError if no format has the suffix of the results."""
-        from engine.audio.encoders import refuse_unknown_suffix  # brings what reads and writes files
+        from engine.audio.written_formats import refuse_unknown_suffix  # brings what reads and writes files
 
         refuse_unknown_suffix(self.suffix.lower())
 

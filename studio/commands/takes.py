@@ -237,6 +237,6 @@ def _statement(task: "Task") -> Statement:
     assert statement is not None  # of a task of this version
     if effects.is_off:
         return statement
-    from engine.effects.chain import stating_effects
+    from engine.effects.processing import stating_effects
 
     return stating_effects(statement, effects)

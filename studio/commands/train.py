@@ -11,7 +11,7 @@ from engine.texts import ntr, numeral, tr
 from engine.units import rounded_duration
 from studio.commands.arguments import Threads, compute_on
 from studio.commands.failures import in_one_sentence
-from studio.commands.figures import write_figure
+from studio.commands.plot_files import write_figure
 from studio.commands.progress import progress_bar
 from studio.commands.wording import say, show
 from studio.errors import WrongState

@@ -188,7 +188,7 @@ def _in_form(
 def _with_effects(
     job: Job, targets: list[Path], effects: "EffectSettings", statement: "Statement"
 ) -> "tuple[list[Path], Statement]":
-    from engine.effects.chain import apply_effects_to_file, stating_effects
+    from engine.effects.processing import apply_effects_to_file, stating_effects
 
     report = within(job.heartbeat.report, _SCORED_SHARE, 1.0)
     finished = [target.with_stem(f"{target.stem}-effects") for target in targets]

@@ -19,7 +19,7 @@ from structlog.typing import FilteringBoundLogger
 from engine.errors import Cancelled
 from engine.texts import tr
 from studio.errors import DiskFull, LeaseLost, StudioError
-from studio.executors.trouble import LastingTrouble
+from studio.executors.lasting_failure import LastingTrouble
 from studio.store import tasks
 from studio.store.database import Database
 

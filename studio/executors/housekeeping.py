@@ -16,12 +16,12 @@ from engine.files import UNFINISHED
 from studio.executors.recovery import WORK_FOLDER
 from studio.executors.visitors import delete_old_visitors
 from studio.settings.service import ServiceSettings
-from studio.store import answers, deliveries
+from studio.store import deliveries, idempotent_answers
 from studio.store import rate_limits as rates
 from studio.store.catalogue import DATASETS, PACKAGES, TRAININGS, VOICES
 from studio.store.database import AnyRow, Database, Now
 from studio.store.drafts import DRAFTS, is_draft_id, moment_of
-from studio.store.holds import is_held
+from studio.store.folder_locks import is_held
 from studio.store.kinds import ANALYSIS, CONVERSION
 from studio.store.records.codec import UnknownRecord, read
 from studio.store.records.conversion import Conversion, Rendered
@@ -76,7 +76,7 @@ def sweep(database: Database, storage: Storage, service: ServiceSettings) -> Swe
         drafts=_delete_drafts(database, storage),
         unfinished=_delete_unfinished(database, storage),
         uploads=_delete_passing(storage.scratch),
-        answers=answers.sweep(database),
+        answers=idempotent_answers.sweep(database),
         deliveries=deliveries.sweep(database),
         rates=rates.sweep(database),
     )

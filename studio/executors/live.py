@@ -132,7 +132,7 @@ class _Session:
 
     def __init__(self, voice: Path, settings: dict[str, object], rate: int, folder: Path, record: bool) -> None:
         from engine.live.converter import LiveConverter
-        from engine.live.measuring import warm_up
+        from engine.live.delay_measurement import warm_up
         from engine.live.session import Recording
         from engine.live.settings import LiveSettings
         from engine.live.speaker import SpeakerProfile

@@ -21,11 +21,11 @@ from engine.cores import usable_cores
 from engine.texts import tr
 from studio.errors import StudioError, Unavailable
 from studio.executors.core_shares import CoreShares
+from studio.executors.lasting_failure import LastingTrouble
 from studio.executors.process import OrderedProcess, environment_of, start_process
 from studio.executors.recovery import dead_owners, recover, remove_abandoned, signs_of, waiting
 from studio.executors.retries import LONGEST_BACKOFF_S, Backoff
 from studio.executors.supervisor import SWEEP_S, Supervisor, keep_house
-from studio.executors.trouble import LastingTrouble
 from studio.executors.worker import OVERDUE_S, WAKE, Order
 from studio.settings.environment import VANISHED, Settings, installation_of
 from studio.settings.service import ServiceSettings

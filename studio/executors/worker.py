@@ -26,7 +26,7 @@ from studio.errors import StudioError
 from studio.executors.core_shares import CONVERSIONS, TRAININGS, CoreShare
 from studio.executors.heartbeat import Stopping
 from studio.executors.job import WorkerContext
-from studio.executors.trouble import LastingTrouble
+from studio.executors.lasting_failure import LastingTrouble
 from studio.executors.voice_cache import VoiceCache
 from studio.executors.work import run_task
 from studio.settings.environment import Settings

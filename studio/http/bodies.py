@@ -21,7 +21,7 @@ from engine.spelling import composed
 from engine.texts import ntr, numeral, tr
 from studio.errors import DiskFull, Invalid, NotReadable, StudioError, TooLarge
 from studio.http.field_names import FieldNames, shown_name
-from studio.store.holds import make_held
+from studio.store.folder_locks import make_held
 
 LONGEST_FIELD = 16 << 10  # bytes
 LONGEST_NAME = 100  # characters of a field's name

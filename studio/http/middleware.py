@@ -28,12 +28,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from engine.errors import EngineError
 from engine.texts import tr
 from studio.errors import NotFound, TooMany, Unauthorised, Unavailable
-from studio.executors.apart import MOST_WAITING
+from studio.executors.action_processes import MOST_WAITING
 from studio.executors.turns import Turns
 from studio.http.bodies import too_large
+from studio.http.errors import problem_of
 from studio.http.field_names import IGNORED, form_names, ignored_header
 from studio.http.metrics import Metrics
-from studio.http.problem import problem_of
 from studio.http.rights import Right, RightsWatch, ended
 from studio.settings.service import MEGABYTE, is_for_this_machine
 from studio.store.accounts import Account, Holder, holder_of_token, note_use

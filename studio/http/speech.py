@@ -13,7 +13,7 @@ from engine.texts import tr
 from studio.errors import NotFound, TooLarge, Unavailable
 from studio.http.uploads import INCOMING
 from studio.settings.service import MEGABYTE
-from studio.store.holds import make_held
+from studio.store.folder_locks import make_held
 from studio.store.studio import Studio
 
 _PATIENCE_S, _LONGEST_S = 120.0, 600.0  # for each part of the speech, and for all of it

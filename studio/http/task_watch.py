@@ -14,7 +14,7 @@ from engine.texts import tr
 from studio.errors import StudioError, TooMany
 from studio.store.database import Database
 from studio.store.reading import read_soon
-from studio.store.task_signs import TaskSigns, signs_of_tasks
+from studio.store.task_status import TaskSigns, signs_of_tasks
 
 MOST_WAITING, MOST_OF_ACCOUNT = 1000, 100  # calls at a time
 _LOOK_S = 0.25

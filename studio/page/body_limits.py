@@ -10,6 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from studio.errors import StudioError
 from studio.http.bodies import LONGEST_PLAIN_BODY, plain_too_large, too_large
+from studio.http.errors import problem_of
 from studio.http.middleware import (
     API,
     DOCUMENTATION,
@@ -19,7 +20,6 @@ from studio.http.middleware import (
     Exchange,
     area_of,
 )
-from studio.http.problem import problem_of
 from studio.http.uploads import Arrival
 from studio.page.uploads import UPLOAD
 from studio.settings.service import MEGABYTE

@@ -20,8 +20,8 @@ from engine.errors import EngineError
 from engine.texts import tr
 from studio.errors import Unauthorised
 from studio.http.bodies import BodyLimits
+from studio.http.errors import problem_of
 from studio.http.origin_guard import is_https, with_scheme_of_http
-from studio.http.problem import problem_of
 from studio.http.rights import RightsWatch
 from studio.http.uploads import INCOMING, UploadPlace, received_form
 from studio.languages.translation import translator

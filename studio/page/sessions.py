@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from engine.errors import EngineError
 from engine.texts import tr
 from studio.errors import Invalid, NotFound, Unauthorised
-from studio.http.problem import problem_of
+from studio.http.errors import problem_of
 from studio.page.cookies import visitor_of
 from studio.settings.service import ServiceSettings
 from studio.store.rate_limits import Bucket

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from engine.texts import tr
 from studio.errors import NotFound
-from studio.http.problem import problem_of
+from studio.http.errors import problem_of
 from studio.page.cookies import visitor_of
 
 UPLOAD, FILE = "/gradio_api/upload", "/gradio_api/file="

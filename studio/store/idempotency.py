@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
 from studio.store.accounts import Account
-from studio.store.answers import Answer, recall, remember
+from studio.store.idempotent_answers import Answer, recall, remember
 from studio.store.studio import Studio
 
 

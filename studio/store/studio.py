@@ -98,7 +98,7 @@ class Studio:
 
     wake: notifies the workers of a queued task; may do nothing. submitted: receives each task that an action queues, in
     the same transaction, so that the command line can claim it before any worker does. submit: where actions that take
-    a while are done; in a server, other processes do them (see `studio.executors.apart`).
+    a while are done; in a server, other processes do them (see `studio.executors.action_processes`).
     """
 
     settings: Settings

@@ -26,7 +26,7 @@ FEATURES: Mapping[str, Sequence[str]] = {
         "engine/networks/listener_stream.py", "studio/http/protocol.py",
     ),
     "songs: separation, second singers, mixes": (
-        "engine/songs/*", "**/song*.py", "**/mix.py", "**/separation.py", "**/company.js", "**/regions.js",
+        "engine/songs/*", "**/song*.py", "**/mix.py", "**/separation.py", "**/backing-tracks.js", "**/regions.js",
         "engine/audio/placement.py", "engine/audio/stems.py", "engine/audio/ambience.py", "engine/audio/channels.py",
     ),
     "pitch editor": (
@@ -35,7 +35,7 @@ FEATURES: Mapping[str, Sequence[str]] = {
     ),
     "comps, takes and projects": (
         "**/comp*.py", "**/comp.js", "**/project*.py", "**/take*.py", "**/batch*.py", "studio/page/history/*",
-        "**/timeline.py", "**/downloads.py", "studio/actions/conversions/views.py", "**/outlines.py",
+        "**/timeline.py", "**/downloads.py", "studio/actions/conversions/views.py", "**/waveforms.py",
     ),
     "effects": ("engine/effects/*", "**/effects.py"),
     "training of one's own voices": (
@@ -61,7 +61,7 @@ FEATURES: Mapping[str, Sequence[str]] = {
     "Ray, PostgreSQL and S3": (
         "studio/executors/ray/*", "**/leader_lock.py", "studio/store/storage.py", "studio/store/folder_import.py",
     ),
-    "callbacks": ("**/callback*", "**/deliver*", "**/courier.py", "studio/addresses.py"),
+    "callbacks": ("**/callback*", "**/deliver*", "**/callback_sender.py", "studio/addresses.py"),
     "OpenAI's calls, assistants, the Python client": (
         "**/openai.py", "**/speech.py", "**/mcp*.py", "studio/client.py", "studio/exchange/*",
     ),

@@ -32,7 +32,7 @@ import numpy as np
 import psutil
 
 from engine.errors import EngineError
-from engine.rvc.limits_here import limits_here
+from engine.rvc.sandbox_limits import limits_here
 from tests.load.attacks import VOICE, Attack, Belongings, attacks, belongings, client_of, of_another
 from tests.load.attacks_on_promises import promise_attacks
 from tests.load.attacks_on_sockets import assistant, live_attacks

@@ -38,9 +38,10 @@ ROOMS_OF_OTHERS = (
     "engine.live", "engine.plots", "engine.widgets", "engine.research", "studio.http", "studio.page", "studio.server",
 )  # fmt: skip
 MODULES_OF_OTHERS = (
-    "engine.effects.chain", "engine.training.train", "engine.training.teaching", "engine.evaluation.evaluator",
+    "engine.effects.processing", "engine.training.train", "engine.training.teaching", "engine.evaluation.evaluator",
     "engine.songs.separation", "engine.networks.discriminator", "engine.networks.student", "studio.addresses",
-    "studio.executors.local", "studio.executors.ray", "studio.executors.courier", "alembic", "scipy.cluster.hierarchy",
+    "studio.executors.local", "studio.executors.ray", "studio.executors.callback_sender", "alembic",
+    "scipy.cluster.hierarchy",
 )  # fmt: skip
 
 

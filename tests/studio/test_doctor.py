@@ -1,7 +1,7 @@
 import pytest
 
 import engine.analysis.pitch
-from engine.rvc.limits_here import LimitsHere
+from engine.rvc.sandbox_limits import LimitsHere
 from studio import doctor
 
 
@@ -119,7 +119,7 @@ def test_doctor_reports_a_data_folder_that_cannot_be_used(home):
     ],
 )
 def test_doctor_says_what_a_model_of_a_stranger_could_do(monkeypatch, limits, mark, said):
-    monkeypatch.setattr("engine.rvc.limits_here.limits_here", lambda: limits)
+    monkeypatch.setattr("engine.rvc.sandbox_limits.limits_here", lambda: limits)
     finding = doctor._confinement()
     assert str(finding).startswith(mark)
     assert said in finding.detail

@@ -7,7 +7,7 @@ from engine.research.demonstrations.frame_features import Features
 from engine.research.demonstrations.source_filter import SourceFilterParts
 from engine.research.demonstrations.source_filter_plots import plot_moment, plot_source_filter_parts
 from engine.units import FRAME_RATE
-from engine.widgets.lookers import WIDE, redrawn, time_window
+from engine.widgets.viewers import WIDE, redrawn, time_window
 
 
 def source_filter_viewer(parts: SourceFilterParts, time_s: float = 1.0) -> ipywidgets.Widget:

@@ -7,11 +7,11 @@ envelopes (engine.networks.envelope_content). In the second part the encoders ar
 against a discriminator, and conversions to other speakers have to keep their content and take on the target timbre.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -73,17 +73,23 @@ class AcousticPlan:
 
 
 @dataclass
-class Batch:
-    """Crops of one step, all on the frame grid; envelopes relative to each recording's level."""
+class Crops:
+    """Crops of recordings, all on the frame grid; envelopes relative to each recording's level."""
 
     envelope: Tensor  # (batch, frames, BANDS)
-    features: Tensor  # (2 * batch, frames / 2, FEATURES): two augmentations of each crop, one after the other
-    mean: Tensor  # (2 * batch, FEATURES): of the features of each recording, in the same augmentations
-    otherwise: Tensor  # (batch, frames, BANDS): the envelope perturbed
     reference: Tensor  # (batch, frames, LOW_BANDS): another part of the same speaker's recordings
     prosody: Tensor  # (batch, frames, PROSODY)
     semitones: Tensor  # (batch,): median pitch
     bands: Tensor  # (batch,)
+
+
+@dataclass
+class Batch(Crops):
+    """Those of one step, with what the encoders learn from."""
+
+    features: Tensor  # (2 * batch, frames / 2, FEATURES): two augmentations of each crop, one after the other
+    mean: Tensor  # (2 * batch, FEATURES): of the features of each recording, in the same augmentations
+    otherwise: Tensor  # (batch, frames, BANDS): the envelope perturbed
     speaker: Tensor  # (batch,)
 
     def to(self, device: torch.device) -> "Batch":
@@ -244,24 +250,45 @@ def first_part_loss(networks: AcousticNetworks, batch: Batch, plan: AcousticPlan
     return loss, {name: value.item() for name, value in figures.items()}
 
 
-def moved_prosody(batch: Batch, spoken: slice, speaker: slice) -> Tensor:
+def moved_prosody(batch: Crops, spoken: slice, speaker: slice) -> Tensor:
     """Return the prosody of the rows `spoken` at the median pitch of the rows `speaker`, one for one."""
     prosody = batch.prosody[spoken].clone()
     prosody[..., 0] += ((batch.semitones[speaker] - batch.semitones[spoken]) / 12.0)[:, None]
     return prosody
 
 
+class FrozenEncoders(Protocol):
+    """What a decoder is sharpened with: timbre, and content read from envelopes."""
+
+    @property
+    def timbre(self) -> Callable[[Tensor], Tensor]: ...
+    @property
+    def envelope_content(self) -> Callable[[Tensor], Tensor]: ...
+    @property
+    def decoder(self) -> Callable[[Tensor, Tensor, Tensor], Tensor]: ...
+
+
 class Refinement:
     """Second part: a discriminator, and conversions within the batch."""
 
-    def __init__(self, networks: AcousticNetworks, discriminator: EnvelopeDiscriminator, plan: AcousticPlan) -> None:
-        self.networks, self.discriminator, self.plan = networks, discriminator, plan
+    def __init__(
+        self, networks: FrozenEncoders, discriminator: EnvelopeDiscriminator, kept: float, taken: float
+    ) -> None:
+        """Take the weights for conversions: of keeping the content, and of taking on the target timbre."""
+        self.networks, self.discriminator, self.kept, self.taken = networks, discriminator, kept, taken
 
-    def losses(self, batch: Batch) -> tuple[Tensor, Callable[[], Tensor], dict[str, float]]:
-        """Return the decoder's loss, a function that computes the discriminator's loss, and figures for the log."""
-        networks, plan = self.networks, self.plan
+    def distance(self, predicted: Tensor, batch: Crops) -> Tensor:
+        """How far decoded envelopes (batch, frames, BANDS) are from those of the recordings."""
+        return envelope_distance(predicted, batch.envelope, batch.bands)
+
+    def losses(self, batch: Crops, content: Tensor) -> tuple[Tensor, Callable[[], Tensor], dict[str, Tensor]]:
+        """Return the decoder's loss, a function that computes the discriminator's loss, and figures for the log.
+
+        content: (batch, frames, CONTENT).
+        """
+        networks = self.networks
         with torch.no_grad():
-            content, timbre = networks.encode_first(batch), networks.timbre(batch.reference)
+            timbre = networks.timbre(batch.reference)
         half = len(content) // 2
         predicted = networks.decoder(content, batch.prosody, timbre)
         # convert the first half of the batch to the voices of the second half, at their pitch
@@ -277,10 +304,10 @@ class Refinement:
         count = len(real)
         matching = sum(functional.l1_loss(f[:count], w) for f, w in zip(features, wanted, strict=True)) / len(wanted)
         deceiving = (score.float() - 1).square().mean()
-        distance = envelope_distance(predicted, batch.envelope, batch.bands)
+        distance = self.distance(predicted, batch)
         kept = functional.l1_loss(networks.envelope_content(envelope_input(converted)), content[:half])
         taken = 1 - functional.cosine_similarity(networks.timbre(timbre_input(converted, 0.0)), other).mean()
-        loss = distance + 0.12 * deceiving + 0.6 * matching + plan.kept * kept + plan.taken * taken
+        loss = distance + 0.12 * deceiving + 0.6 * matching + self.kept * kept + self.taken * taken
 
         def discriminator_loss() -> Tensor:
             real_score, _ = self.discriminator(real, timbre)
@@ -288,7 +315,7 @@ class Refinement:
             return (real_score.float() - 1).square().mean() + fake_score.float().square().mean()
 
         figures = {"envelope": distance, "matching": matching, "deceiving": deceiving, "kept": kept, "taken": taken}
-        return loss, discriminator_loss, {name: float(value.detach()) for name, value in figures.items()}
+        return loss, discriminator_loss, {name: value.detach() for name, value in figures.items()}
 
 
 class AcousticTrainer:
@@ -303,7 +330,7 @@ class AcousticTrainer:
         self.discriminator_optimizer = torch.optim.AdamW(
             self.discriminator.parameters(), plan.refinement_rate, betas=(0.8, 0.99)
         )
-        self.refinement = Refinement(networks, self.discriminator, plan)
+        self.refinement = Refinement(networks, self.discriminator, plan.kept, plan.taken)
 
     @property
     def parts(self) -> Parts:
@@ -315,7 +342,7 @@ class AcousticTrainer:
             "critic": self.discriminator_optimizer,
         }
 
-    def step(self, number: int, batch: Batch) -> dict[str, float]:
+    def step(self, number: int, batch: Batch) -> Mapping[str, float | Tensor]:
         """Take one step and return its losses."""
         refining = number >= self.plan.first_part
         set_learning_rate(
@@ -332,12 +359,14 @@ class AcousticTrainer:
         self._update_networks(loss)
         return figures
 
-    def _refine(self, batch: Batch) -> dict[str, float]:
+    def _refine(self, batch: Batch) -> dict[str, Tensor]:
         """Second part: the decoder and the discriminator learn, the encoders are frozen."""
         self.networks.freeze_encoders()
         self.discriminator.requires_grad_(False)
         with in_halves(self.device):
-            loss, discriminator_loss, figures = self.refinement.losses(batch)
+            with torch.no_grad():
+                content = self.networks.encode_first(batch)
+            loss, discriminator_loss, figures = self.refinement.losses(batch, content)
         self._update_networks(loss)
         self.discriminator.requires_grad_(True)
         with in_halves(self.device):
@@ -345,7 +374,7 @@ class AcousticTrainer:
         self.discriminator_optimizer.zero_grad(set_to_none=True)
         error.backward()
         self.discriminator_optimizer.step()
-        return figures | {"critic": error.item()}
+        return figures | {"critic": error.detach()}
 
     def _update_networks(self, loss: Tensor) -> None:
         self.optimizer.zero_grad(set_to_none=True)

@@ -49,9 +49,9 @@ def take_with_effects(
 @costs(Cost.APART)
 def load_effects(studio: Studio, account: Account) -> None:
     """Load what the effects need, which takes seconds. Raises AudioError if it is not installed."""
-    from engine.effects import chain
+    from engine.effects import processing
 
-    chain.load_effects()
+    processing.load_effects()
 
 
 def wet_take(studio: Studio, task: Task, take: int, effects: Effects | None) -> str:
@@ -72,7 +72,7 @@ def wet_take(studio: Studio, task: Task, take: int, effects: Effects | None) -> 
     begin = f"{place}/tried-{name.removesuffix('.wav')}-"
     key = f"{begin}{hashlib.sha256(json.dumps(asdict(chosen)).encode()).hexdigest()[:16]}.wav"
     if studio.storage.head(key) is None:
-        from engine.effects.chain import apply_effects_to_file  # loads scipy.signal
+        from engine.effects.processing import apply_effects_to_file  # loads scipy.signal
 
         with scratch_folder(studio) as folder:
             made = folder / "wet.wav"

@@ -21,7 +21,6 @@ from studio.actions.trainings.history import (
 )
 from studio.errors import WrongState
 from studio.store.accounts import Account, account_prefix
-from studio.store.answers import Answer
 from studio.store.catalogue import (
     COMPLETED,
     FAILED,
@@ -37,6 +36,7 @@ from studio.store.catalogue import (
     training_reached,
 )
 from studio.store.idempotency import Idempotency, once
+from studio.store.idempotent_answers import Answer
 from studio.store.kinds import ESTIMATE
 from studio.store.kinds import TRAINING as TRAINING_KIND
 from studio.store.records.conversion import Settings

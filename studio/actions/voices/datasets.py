@@ -23,9 +23,9 @@ from studio.actions.uploads import link_or_copy, scratch_folder, seems_zip
 from studio.errors import NotReadable, StudioError, WrongState
 from studio.settings.service import MEGABYTE
 from studio.store.accounts import Account
-from studio.store.answers import Answer
 from studio.store.catalogue import DATASETS, PENDING, add_model, find_model, refuse_too_many, report_completed, set_keys
 from studio.store.idempotency import Idempotency, answered, once
+from studio.store.idempotent_answers import Answer
 from studio.store.kinds import REPORT
 from studio.store.records.voices import Nothing
 from studio.store.studio import Cost, Studio, costs

@@ -26,7 +26,6 @@ from studio.actions.trainings.checkpoints import replace_voice_files
 from studio.actions.uploads import link_or_copy, scratch_folder, seems_zip
 from studio.errors import NotReadable, StudioError, WrongState
 from studio.store.accounts import Account, account_prefix
-from studio.store.answers import Answer
 from studio.store.catalogue import (
     COMPLETED,
     PACKAGES,
@@ -38,6 +37,7 @@ from studio.store.catalogue import (
     set_keys,
 )
 from studio.store.idempotency import Idempotency, answered, once
+from studio.store.idempotent_answers import Answer
 from studio.store.studio import Cost, Studio, costs
 from studio.store.workspaces import arriving, voice_folder
 

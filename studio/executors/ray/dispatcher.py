@@ -29,12 +29,12 @@ from structlog.typing import FilteringBoundLogger
 from engine.texts import tr
 from studio.errors import StudioError
 from studio.executors import leader_lock
+from studio.executors.lasting_failure import LastingTrouble
 from studio.executors.ray.cluster import LOST, WITHDRAWN, RayCluster
 from studio.executors.ray.work import NOTHING, TROUBLE
 from studio.executors.recovery import recover, signs_of, waiting
 from studio.executors.retries import Backoff
 from studio.executors.supervisor import SWEEP_S, Supervisor, keep_house
-from studio.executors.trouble import LastingTrouble
 from studio.executors.worker import OVERDUE_S, STOP, read_order
 from studio.settings.environment import Settings
 from studio.settings.logs import start_logs

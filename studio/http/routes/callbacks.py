@@ -18,9 +18,9 @@ from studio.http.routes.call import Calling
 from studio.http.routes.documentation import OF_UPLOADS, body, problems
 from studio.http.routes.fields import WHOLE, Fields
 from studio.http.routes.identifiers import known_callback_id
-from studio.http.routes.promises import CALLBACK_FIELD, parse_callback
 from studio.http.routes.schemas import CallbackSecret
 from studio.http.routes.tasks import Cursor
+from studio.http.routes.waits_deadlines_callbacks import CALLBACK_FIELD, parse_callback
 
 MOST_CALLBACKS = 200
 

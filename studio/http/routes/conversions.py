@@ -17,11 +17,14 @@ from studio.actions.conversions.views import CompletedConversion, UnfinishedConv
 from studio.actions.recordings import verify_file
 from studio.http.bodies import MULTIPART, Form, UploadedFile
 from studio.http.routes.call import Call, Calling
-from studio.http.routes.checked import CheckedRoute
+from studio.http.routes.checked_answers import CheckedRoute
 from studio.http.routes.documentation import OF_UPLOADS, Described, also_named, body, file_field, problems
 from studio.http.routes.fields import Fields
 from studio.http.routes.identifiers import known_model_id, known_task_id
-from studio.http.routes.promises import (
+from studio.http.routes.schemas import StartedTask, Verdict
+from studio.http.routes.setting_fields import parse_settings, setting_properties, setting_property
+from studio.http.routes.song_fields import SONG_FIELDS, parse_song
+from studio.http.routes.waits_deadlines_callbacks import (
     PREFERENCE,
     Promises,
     answers_of_start,
@@ -30,9 +33,6 @@ from studio.http.routes.promises import (
     starting,
     true_to_the_queue,
 )
-from studio.http.routes.schemas import StartedTask, Verdict
-from studio.http.routes.setting_fields import parse_settings, setting_properties, setting_property
-from studio.http.routes.song_fields import SONG_FIELDS, parse_song
 from studio.store.kinds import CONVERSION
 
 PRESETS = (AUTO, *ConversionSettings.presets)

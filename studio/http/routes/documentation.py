@@ -11,8 +11,8 @@ from pydantic import BaseModel
 from starlette.responses import HTMLResponse
 from starlette.staticfiles import StaticFiles
 
+from studio.http.errors import MEDIA_TYPE
 from studio.http.field_names import ALSO, FILE
-from studio.http.problem import MEDIA_TYPE
 from studio.http.routes.schemas import Problem
 
 TITLE = "Timbre Studio"

@@ -17,7 +17,7 @@ from studio.actions.tasks import TaskView, task_view
 from studio.http.routes.call import Call, Calling
 from studio.http.routes.documentation import Responses, problems
 from studio.http.routes.identifiers import known_task_id
-from studio.store.task_signs import TaskSigns
+from studio.store.task_status import TaskSigns
 
 _SILENT_S = 15.0  # then a comment keeps proxies from closing the connection
 _CONNECT_AGAIN_MS = 2000

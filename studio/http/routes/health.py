@@ -14,7 +14,7 @@ from studio.errors import StudioError, Unavailable
 from studio.http.metrics import CONTENT_TYPE
 from studio.http.middleware import RETRY_S
 from studio.http.routes.call import Calling
-from studio.http.routes.checked import CheckedRoute
+from studio.http.routes.checked_answers import CheckedRoute
 from studio.http.routes.documentation import problems
 from studio.http.routes.schemas import Health
 from studio.store.studio import Studio

@@ -25,8 +25,8 @@ from engine.errors import EngineError
 from engine.texts import tr
 from studio.actions.conversions.live import LiveSession, LiveSessions
 from studio.errors import Invalid
+from studio.http.errors import problem_of
 from studio.http.origin_guard import is_own_origin
-from studio.http.problem import problem_of
 from studio.http.rights import RightsWatch
 from studio.http.uploads import Arrival
 from studio.settings.service import ServiceSettings

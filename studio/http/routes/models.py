@@ -25,15 +25,15 @@ from studio.actions.voices.packages import export_model, import_upload
 from studio.actions.voices.voice import Voices, VoiceView, delete_model, model_view, models_view
 from studio.http.bodies import JSON, MULTIPART, URLENCODED
 from studio.http.routes.call import Call, Calling
-from studio.http.routes.checked import CheckedRoute
+from studio.http.routes.checked_answers import CheckedRoute
 from studio.http.routes.documentation import OF_UPLOADS, body, file_field, problems
 from studio.http.routes.fields import WHOLE, Fields
 from studio.http.routes.identifiers import known_model_id
 from studio.http.routes.profile_fields import PROFILE_FIELDS, parse_profile
-from studio.http.routes.promises import answers_of_start, promises_of, starting, true_to_the_queue
 from studio.http.routes.schemas import CreatedVoice, ModelId, StartedTask, StartedTraining
 from studio.http.routes.setting_fields import setting_named, setting_property
 from studio.http.routes.tasks import Cursor
+from studio.http.routes.waits_deadlines_callbacks import answers_of_start, promises_of, starting, true_to_the_queue
 from studio.store.kinds import REPORT, TEACHING, TRAINING
 from studio.store.records.cards import Age, Gender, Genre, VoiceType
 from studio.store.tasks import latest

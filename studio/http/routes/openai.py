@@ -29,8 +29,8 @@ from studio.http.routes.conversions import FURTHER_FIELDS, started_conversion
 from studio.http.routes.documentation import OF_UPLOADS, Described, Responses, also_named, body, file_field, problems
 from studio.http.routes.fields import Fields
 from studio.http.routes.identifiers import known_model_id
-from studio.http.routes.promises import starting, true_to_the_queue, while_connected
 from studio.http.routes.schemas import NamedVoices, OpenaiModel, OpenaiModels
+from studio.http.routes.waits_deadlines_callbacks import starting, true_to_the_queue, while_connected
 from studio.http.speech import spoken
 from studio.store.kinds import CONVERSION
 from studio.store.records.cards import Voice

@@ -14,7 +14,7 @@ from studio.actions.projects import PAGE, change_project, delete_project, projec
 from studio.actions.tasks import written_time
 from studio.http.bodies import JSON, MULTIPART, URLENCODED
 from studio.http.routes.call import Calling
-from studio.http.routes.checked import CheckedRoute
+from studio.http.routes.checked_answers import CheckedRoute
 from studio.http.routes.documentation import OF_UPLOADS, Described, body, problems
 from studio.http.routes.fields import FLAG, WHOLE, Fields
 from studio.http.routes.identifiers import known_project_id

@@ -13,12 +13,19 @@ from studio.actions.tasks import Tasks, TaskView, cancel_task, delete_results, t
 from studio.errors import Invalid
 from studio.http.bodies import JSON, MULTIPART, URLENCODED
 from studio.http.routes.call import Calling
-from studio.http.routes.checked import CheckedRoute
+from studio.http.routes.checked_answers import CheckedRoute
 from studio.http.routes.documentation import OF_UPLOADS, body, problems
 from studio.http.routes.fields import WHOLE, Fields
 from studio.http.routes.identifiers import known_task_id
-from studio.http.routes.promises import PREFERENCE, answers_of_start, looked, promises_of, starting, true_to_the_queue
 from studio.http.routes.schemas import StartedTask
+from studio.http.routes.waits_deadlines_callbacks import (
+    PREFERENCE,
+    answers_of_start,
+    looked,
+    promises_of,
+    starting,
+    true_to_the_queue,
+)
 from studio.store.kinds import CONVERSION, LISTED
 from studio.store.task_filter import TaskFilter
 from studio.store.tasks import State

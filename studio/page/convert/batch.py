@@ -21,9 +21,9 @@ from studio.page.convert.settings import Settings
 from studio.page.convert.voice import GONE, Voice
 from studio.page.history.rows import CANCEL, STATES, outline_of, row_of, with_downloads
 from studio.page.parts.analyses import BUSY
+from studio.page.parts.browser_memory import remembered
 from studio.page.parts.element import element, shown
 from studio.page.parts.element_data import AskedDownload, AskedOfTask
-from studio.page.parts.memory import remembered
 from studio.page.parts.notice import notice, show_error
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar

@@ -22,7 +22,7 @@ from studio.page.convert.state import Now
 from studio.page.convert.takes import view_of
 from studio.page.convert.voice import Voice
 from studio.page.parts.analyses import BUSY
-from studio.page.parts.memory import remembered
+from studio.page.parts.browser_memory import remembered
 from studio.page.parts.notice import notice, show_error
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.scores import HARMONIES, harmony_text, key_text

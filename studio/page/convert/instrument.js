@@ -28,7 +28,7 @@
 // last of all that edit-steps.js is told of, Ctrl+Shift+Z or Ctrl+Y does it again.
 
 import { BACKING, BackingOffset } from "./backing-offset.js";
-import { Company, VOCAL } from "./company.js";
+import { Company, VOCAL } from "./backing-tracks.js";
 import { icon, isTyped, make, tell } from "./dom.js";
 import { draggedOut } from "./drag-out.js";
 import { Steps } from "./edit-steps.js";

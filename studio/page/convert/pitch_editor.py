@@ -18,7 +18,7 @@ from studio.actions.tasks import cancel_task, delete_tasks
 from studio.errors import NotFound
 from studio.page.convert.instrument import brought, part
 from studio.page.parts import analyses
-from studio.page.parts.memory import remembered
+from studio.page.parts.browser_memory import remembered
 from studio.page.parts.notice import inform, notice, sentence_of, show_error, silent
 from studio.page.parts.page import LATEST, Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar

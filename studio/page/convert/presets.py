@@ -13,7 +13,7 @@ from engine.texts import tr
 from studio.actions.account import Preset, delete_preset, find_preset, preset_names, save_preset
 from studio.errors import Invalid
 from studio.page.convert.settings import Settings
-from studio.page.parts.memory import remembered
+from studio.page.parts.browser_memory import remembered
 from studio.page.parts.notice import inform, notice
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.values import Given, Values

@@ -14,11 +14,11 @@ from studio.page.convert.instrument import brought, instrument, part
 from studio.page.convert.layout import Layout
 from studio.page.convert.state import Analysed, Chosen
 from studio.page.parts import analyses
+from studio.page.parts.browser_memory import remembered
 from studio.page.parts.controls import STYLES
-from studio.page.parts.figures import duration_text, signed
 from studio.page.parts.markup import markup
-from studio.page.parts.memory import remembered
 from studio.page.parts.notice import notice, show_error
+from studio.page.parts.numbers import duration_text, signed
 from studio.page.parts.page import LATEST, InTurn, Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
 from studio.page.parts.recorder import recorder

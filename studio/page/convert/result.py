@@ -19,7 +19,7 @@ from studio.page.convert.state import Chosen, Now, Source
 from studio.page.convert.takes import Takes, result_name, view_of
 from studio.page.parts import analyses
 from studio.page.parts.analyses import BUSY
-from studio.page.parts.memory import remembered
+from studio.page.parts.browser_memory import remembered
 from studio.page.parts.notice import inform, notice, show_error, silent, warn
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar

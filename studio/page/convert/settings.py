@@ -13,8 +13,8 @@ from studio.page.convert.fit import Fit
 from studio.page.convert.layout import Layout
 from studio.page.convert.recording import IN_TURN, Recording
 from studio.page.convert.state import Analysed, Chosen
+from studio.page.parts.browser_memory import remembered
 from studio.page.parts.controls import STYLES, Control, controls, settings_of
-from studio.page.parts.memory import remembered
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.values import Given, Values
 

@@ -22,8 +22,8 @@ from studio.page.convert.layout import Layout
 from studio.page.convert.recording import Recording
 from studio.page.convert.state import Chosen
 from studio.page.parts import analyses
+from studio.page.parts.browser_memory import remembered
 from studio.page.parts.install import InstallOffer, InstallWords
-from studio.page.parts.memory import remembered
 from studio.page.parts.notice import inform, notice, show_error, silent
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.values import Given, Values

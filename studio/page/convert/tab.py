@@ -13,9 +13,9 @@ from studio.errors import Invalid
 from studio.page.convert.auditions import Auditions
 from studio.page.convert.batch import Batch
 from studio.page.convert.comp import Comp
+from studio.page.convert.effects_preview import hear_effects
 from studio.page.convert.fit import Fit
 from studio.page.convert.harmonies import Harmonies
-from studio.page.convert.hearing import hear_effects
 from studio.page.convert.instrument import part
 from studio.page.convert.layout import Layout
 from studio.page.convert.presets import Presets

@@ -12,9 +12,9 @@ from studio.actions.voices.cards import VoiceCardView, voice_cards
 from studio.actions.voices.ranges import suited_voice
 from studio.page.convert.recording import Recording
 from studio.page.convert.state import Analysed
+from studio.page.parts.browser_memory import remembered
 from studio.page.parts.element import element, shown
 from studio.page.parts.markup import markup
-from studio.page.parts.memory import remembered
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.values import Values
 

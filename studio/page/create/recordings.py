@@ -15,8 +15,8 @@ from studio.actions.voices.drafts import (
     drop_draft,
     remove_recording,
 )
+from studio.page.parts.browser_memory import remembered
 from studio.page.parts.element import element, shown
-from studio.page.parts.memory import remembered
 from studio.page.parts.notice import inform, notice, show_error, silent
 from studio.page.parts.page import InTurn, Page, Updates, Visit
 from studio.page.parts.profile_form import ProfileForm

@@ -8,9 +8,9 @@ from studio.actions.voices.datasets import examination_view, examine_again
 from studio.actions.voices.drafts import DraftUpload, reopen_as_draft
 from studio.actions.voices.voice import model_view
 from studio.errors import NotFound
+from studio.page.parts.browser_memory import remembered
 from studio.page.parts.element import element, shown
 from studio.page.parts.element_data import VoiceHead
-from studio.page.parts.memory import remembered
 from studio.page.parts.notice import notice, show_error, silent
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar

@@ -16,7 +16,7 @@ from studio.actions.voices.profiles import edit_profile, profile_values
 from studio.errors import Invalid, NotFound
 from studio.page.create.recordings import Recordings
 from studio.page.create.report import Report
-from studio.page.parts.memory import remembered
+from studio.page.parts.browser_memory import remembered
 from studio.page.parts.notice import inform, notice, show_problems, silent
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.profile_form import more_form, needed_form

@@ -7,8 +7,8 @@ from engine.texts import ntr, numeral, tr
 from engine.units import note_name, semitones_to_hertz
 from studio.actions.analysis_views import AnalysisView
 from studio.page.parts.controls import STYLES
-from studio.page.parts.figures import duration_text, signed
 from studio.page.parts.markup import markup
+from studio.page.parts.numbers import duration_text, signed
 
 _NOTHING = "\N{EN DASH}"
 _LEAST_VOICED_S = 0.3  # for facts about a voice

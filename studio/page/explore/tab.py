@@ -12,7 +12,7 @@ from studio.errors import NotFound
 from studio.page.explore.entrance import drawing, welcome
 from studio.page.explore.result import Result
 from studio.page.parts import analyses
-from studio.page.parts.memory import remembered
+from studio.page.parts.browser_memory import remembered
 from studio.page.parts.notice import notice, show_error
 from studio.page.parts.page import LATEST, Page, Updates, Visit, Wish
 from studio.page.parts.progress_bar import progress_bar

@@ -11,8 +11,8 @@ from engine.units import rounded_duration
 from engine.voices.card import UNTRAINED
 from studio.actions.account import FORMATS
 from studio.actions.conversions.downloads import offered
-from studio.actions.conversions.outlines import outline_of_take
 from studio.actions.conversions.takes import best_first, fidelity
+from studio.actions.conversions.waveforms import outline_of_take
 from studio.actions.voices.cards import avatar_of
 from studio.errors import NotFound
 from studio.page.parts.controls import EFFECTS, STYLES, setting_title

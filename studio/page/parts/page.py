@@ -16,7 +16,7 @@ from typing_extensions import TypedDict  # pydantic reads Wish, which needs this
 from engine.errors import EngineError
 from engine.texts import tr
 from studio.actions.fetched_models import Installs
-from studio.page.parts.memory import recalled, stored
+from studio.page.parts.browser_memory import recalled, stored
 from studio.page.parts.notice import sentence_of, show_error, show_problems, silent
 from studio.page.parts.values import Values
 from studio.store.accounts import Account

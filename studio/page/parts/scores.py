@@ -6,8 +6,8 @@ from engine.conversion.settings import KEYS
 from engine.texts import Numeral, joined, ntr, numeral, tr
 from engine.voices.card import UNTRAINED
 from studio.actions.conversions.takes import ResultView, ShownTake
-from studio.page.parts.figures import signed
 from studio.page.parts.markup import markup
+from studio.page.parts.numbers import signed
 from studio.page.parts.progress_bar import time_left, time_taken, time_until
 
 _NOTHING = "–"  # noqa: RUF001 - for what could not be measured

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from engine.texts import Text, joined, ntr, numeral, tr
 from studio.actions.account import TokenView
-from studio.actions.installation import CheckupView, LimitView, MachineView, StorageView
+from studio.actions.machine_and_storage import CheckupView, LimitView, MachineView, StorageView
 from studio.doctor import Finding
 from studio.page.parts.element_data import FactRow, TokenRow
 

@@ -7,7 +7,7 @@ import gradio as gr
 from engine.texts import tr
 from studio.actions.account import make_token, tokens_view, withdraw_token
 from studio.actions.calls import last_call
-from studio.actions.installation import (
+from studio.actions.machine_and_storage import (
     checkup_view,
     clear_remakeable,
     limits_view,
@@ -16,9 +16,9 @@ from studio.actions.installation import (
     storage_view,
     work_view,
 )
+from studio.page.parts.browser_memory import FORGET
 from studio.page.parts.element import element, shown
 from studio.page.parts.element_data import TokenId
-from studio.page.parts.memory import FORGET
 from studio.page.parts.notice import inform, notice
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.values import Values

@@ -7,8 +7,8 @@ from engine.texts import ntr, tr
 from studio.actions.tasks import cancel_task
 from studio.actions.trainings.estimates import start_estimate
 from studio.actions.trainings.training import TrainingView, forget_training, queue_view, start_training, trainable_view
+from studio.page.parts.browser_memory import remembered
 from studio.page.parts.element_data import AskedOfTask, ChosenEpoch, ChosenTrack
-from studio.page.parts.memory import remembered
 from studio.page.parts.notice import inform
 from studio.page.parts.page import LATEST, InTurn, Page, Updates, Visit, Wish
 from studio.page.parts.values import Given, Values

@@ -11,9 +11,9 @@ from studio.actions.voices.cards import VoiceCardView, VoiceDetails, voice_cards
 from studio.actions.voices.datasets import examine_again
 from studio.actions.voices.voice import delete_model
 from studio.errors import NotFound
+from studio.page.parts.browser_memory import remembered
 from studio.page.parts.element import element, shown
 from studio.page.parts.element_data import ChosenVoice
-from studio.page.parts.memory import remembered
 from studio.page.parts.notice import inform, notice
 from studio.page.parts.page import LATEST, InTurn, Page, Updates, Visit, Wish
 from studio.page.parts.values import Given, Values

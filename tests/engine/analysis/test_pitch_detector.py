@@ -12,7 +12,7 @@ from swift_f0 import SwiftF0
 from engine import read_audio
 from engine.analysis import pitch_detector as module
 from engine.analysis.detector_grid import DETECTOR_HOP, DETECTOR_RATE
-from engine.analysis.passages import level_passages
+from engine.analysis.passage_levels import level_passages
 from engine.analysis.pitch_detector import detect, detect_stream
 from engine.audio.resampling import resample
 from engine.errors import EngineError

@@ -17,9 +17,9 @@ import soundfile as sf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.audio.encoders import pcm24, wav_header
 from engine.audio.files import Audio, AudioWriter, audio_of, open_audio, read_audio, write_audio
 from engine.audio.result_format import M4A_RATES
+from engine.audio.written_formats import pcm24, wav_header
 from engine.errors import AudioError, Cancelled
 from engine.files import named
 from engine.texts import Text

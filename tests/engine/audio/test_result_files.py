@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import soundfile
 
-from engine.audio.encoders import Dither
 from engine.audio.files import AudioWriter, read_audio
 from engine.audio.resampling import resampled_length
 from engine.audio.result_files import write_result
 from engine.audio.result_format import ResultFormat
+from engine.audio.written_formats import Dither
 
 RATE = 44_100
 

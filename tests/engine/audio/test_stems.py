@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.audio.files import Audio, AudioWriter, read_audio, write_audio
-from engine.audio.session_place import SessionPlace
+from engine.audio.session_metadata import SessionPlace
 from engine.audio.stems import Placing, cut_recording, write_stem
 from engine.errors import AudioError, SettingsError
 

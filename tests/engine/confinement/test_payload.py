@@ -12,7 +12,7 @@ import pytest
 
 from engine.confinement.landlock import landlock_version
 from engine.confinement.linux import most_threads
-from engine.rvc import running, sandbox
+from engine.rvc import sandbox, sandbox_process
 from engine.rvc.sandbox import ModelFileError, ModelProcess
 
 pytestmark = [
@@ -201,7 +201,7 @@ def test_compiled_program_that_makes_the_calls_of_another_processor_is_ended(pay
 def test_compiled_program_that_ignores_the_signal_of_its_limit_is_ended(payload, monkeypatch):
     for name in ("_FIRST_WORK_S", "_WORK_S"):
         monkeypatch.setattr(sandbox, name, 0.5)
-    monkeypatch.setattr(running, "_SPARE_S", 1.0)
+    monkeypatch.setattr(sandbox_process, "_SPARE_S", 1.0)
     assert payload("clone3") in REFUSED  # it is started
     with pytest.raises(ModelFileError, match="needs more memory or time"):
         payload("work")

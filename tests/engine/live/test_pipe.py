@@ -4,7 +4,7 @@ import threading
 import numpy as np
 import pytest
 
-from engine.live.measuring import chirps, find_delays
+from engine.live.delay_measurement import chirps, find_delays
 from engine.live.pipe import DevicePipe, real_time
 from tests.waiting import PATIENCE_S, OwnClock, wait_until
 

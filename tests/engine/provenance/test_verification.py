@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from engine.audio.files import Audio, AudioWriter, read_audio, write_audio
-from engine.audio.session_place import Marker, SessionPlace
+from engine.audio.session_metadata import Marker, SessionPlace
 from engine.errors import AudioError
 from engine.provenance import certificates, verification
 from engine.provenance.installation import Installation
@@ -157,7 +157,7 @@ def test_verify_reports_an_expired_certificate_as_made_elsewhere(here, audio, tm
 def test_attach_credentials_signs_an_m4a_and_keeps_its_samples(here, audio, tmp_path):
     import av
 
-    from engine.provenance.manifest import attach_credentials
+    from engine.provenance.credentials import attach_credentials
 
     with av.open(str(tmp_path / "made.m4a"), "w") as file:
         stream = file.add_stream("aac", rate=44_100, layout="stereo")

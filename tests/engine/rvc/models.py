@@ -9,7 +9,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from engine.rvc import contentvec
-from engine.rvc.limits_here import LimitsHere
+from engine.rvc.sandbox_limits import LimitsHere
 from engine.voices.imported import import_rvc
 
 REFERENCE = Path(__file__).parent / "reference" / "rvc.safetensors"
@@ -68,7 +68,7 @@ def work_in_this_process(monkeypatch):
         return values, found
 
     monkeypatch.setattr("engine.rvc.sandbox.ModelProcess.call", call)
-    monkeypatch.setattr("engine.rvc.limits_here.limits_here", lambda: LimitsHere(False, False, False, False))
+    monkeypatch.setattr("engine.rvc.sandbox_limits.limits_here", lambda: LimitsHere(False, False, False, False))
 
 
 def import_small(voices, case, index=None, **options):

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from engine.errors import VoiceError
-from engine.rvc import running, sandbox
+from engine.rvc import sandbox, sandbox_process
 from engine.rvc.sandbox import ModelFileError, ModelProcess, run_apart
 from tests.waiting import wait_until
 
@@ -216,7 +216,7 @@ def test_process_without_calls_ends_and_the_next_call_starts_another(process, mo
     _, pid = process.call("doubled", [1])[0]
     wait_until(lambda: psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
     if not noticed:
-        monkeypatch.setattr(running.Running, "has_ended", False)
+        monkeypatch.setattr(sandbox_process.Running, "has_ended", False)
     monkeypatch.setattr(sandbox, "_IDLE_S", 60.0)
     number, other = process.call("doubled", [2])[0]
     assert (number, other != pid) == (2, True)
@@ -248,7 +248,7 @@ def test_process_has_none_of_the_users_environment(process, monkeypatch):
     found, _ = process.call("environment", [])
     assert not found.keys() & {*secrets, "PATH"}
     assert found.keys() <= {
-        *running._KEPT, "PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "OMP_NUM_THREADS", "OMP_WAIT_POLICY",
+        *sandbox_process._KEPT, "PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "OMP_NUM_THREADS", "OMP_WAIT_POLICY",
         "OPENBLAS_NUM_THREADS",
         "MALLOC_ARENA_MAX", "LC_CTYPE", "KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK", "CUDA_MODULE_LOADING",
     }  # fmt: skip

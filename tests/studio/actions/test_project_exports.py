@@ -12,7 +12,7 @@ import pytest
 import soundfile
 
 from engine.audio.files import AudioWriter
-from engine.audio.session_place import SessionPlace, place_of
+from engine.audio.session_metadata import SessionPlace, place_of
 from studio.actions.analyses import start_analysis
 from studio.actions.conversions.conversion import (
     ConversionRequest,

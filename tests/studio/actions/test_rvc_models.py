@@ -10,8 +10,8 @@ from engine.errors import WrongFileError
 from engine.files import named
 from engine.progress import no_report
 from engine.rvc import contentvec as network
-from engine.rvc.limits_here import LimitsHere
 from engine.rvc.sandbox import ModelFileError
+from engine.rvc.sandbox_limits import LimitsHere
 from engine.rvc.sources import SOURCES
 from studio.actions.conversions.conversion import usable_voice_folder
 from studio.actions.fetched_models import fetch
@@ -213,7 +213,7 @@ def test_models_in_takes_onnx_and_refuses_a_folder_without_models(tmp_path):
 def test_models_that_nothing_confines_are_refused_where_others_have_accounts(
     studio, model, monkeypatch, limits, others, unconfined_models, refused
 ):
-    monkeypatch.setattr("engine.rvc.limits_here.limits_here", lambda: limits)
+    monkeypatch.setattr("engine.rvc.sandbox_limits.limits_here", lambda: limits)
     (model.parent / "contentvec.safetensors").touch()
     early = import_model(studio, studio.local, model)
     if others:

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from engine.audio.files import AudioWriter, open_audio
-from engine.audio.session_place import Marker, SessionPlace, place_of
+from engine.audio.session_metadata import Marker, SessionPlace, place_of
 from engine.provenance.verification import verify
 from studio.commands.cli import app
 from tests.engine.audio.encoded import several, tone, with_ffmpeg

@@ -113,7 +113,7 @@ class CardStream:
 
 
 def sing(card, monkeypatch, *arguments, work=0.1):
-    monkeypatch.setattr("engine.live.measuring.warm_up", lambda converter: work)  # whatever else the machine does
+    monkeypatch.setattr("engine.live.delay_measurement.warm_up", lambda _: work)  # whatever else the machine does
     monkeypatch.setitem(sys.modules, "sounddevice", card)
     return run("live", "--content", "student", "--block-ms", "160", *arguments)
 

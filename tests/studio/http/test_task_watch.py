@@ -7,7 +7,7 @@ import pytest
 from studio.errors import TooMany, Unavailable
 from studio.http import task_watch
 from studio.http.task_watch import MOST_OF_ACCOUNT, TaskWatch
-from studio.store.task_signs import TaskSigns
+from studio.store.task_status import TaskSigns
 
 QUEUED, HALF, DONE = TaskSigns("queued", 0.0, ""), TaskSigns("running", 0.5, "x"), TaskSigns("completed", 1.0, "")
 

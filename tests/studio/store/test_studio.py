@@ -11,7 +11,7 @@ from studio.errors import NotFound
 from studio.settings.environment import Settings
 from studio.settings.service import ServiceSettings
 from studio.store.accounts import Account
-from studio.store.promised import Promised
+from studio.store.deadlines_and_callbacks import Promised
 from studio.store.studio import Cost, Studio, cost_of, costs, done_here, open_studio
 
 

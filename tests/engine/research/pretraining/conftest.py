@@ -7,12 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import soundfile
 
 from engine.analysis.envelope import BANDS, LOW_BANDS, measure_envelope, measure_level
 from engine.analysis.pitch import detect_pitch
 from engine.features.augmentations import AUGMENTATIONS
 from engine.networks.listener import FEATURES
-from engine.research.pretraining import feature_means
+from engine.research.pretraining import feature_means, packed_features
 from engine.research.pretraining.corpus import ClipEntry, Corpus, feature_frames
 from engine.research.pretraining.feature_means import FeatureMeans, prepare_means
 from engine.units import HOP, SAMPLE_RATE
@@ -68,6 +69,34 @@ def means(corpus) -> FeatureMeans:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(feature_means, "working_processes", lambda: multiprocessing.pool.ThreadPool(1))
         return prepare_means(corpus, lambda fraction, message: None)
+
+
+@pytest.fixture(scope="session")
+def recordings(tmp_path_factory, sing) -> Path:
+    """A corpus as files: four speakers with two recordings of 2.2 s each, and its manifest."""
+    folder, rows = tmp_path_factory.mktemp("recordings"), ["path\tset\tspeaker\tkind\tseconds\toriginal_rate"]
+    for number in range(8):
+        samples = sing(2.2, hertz=110.0 + 30 * (number // 2), seed=number)
+        soundfile.write(folder / f"{number}.flac", samples, SAMPLE_RATE)
+        rows.append(f"{number}.flac\tlibrispeech_tc100_1utt\tspeaker{number // 2}\tspeech\t2.2\t44100")
+    (folder / "manifest.tsv").write_text("\n".join(rows) + "\n")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def threads_for_processes():
+    """Recordings are analysed by threads, which start at once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(packed_features, "working_processes", lambda: multiprocessing.pool.ThreadPool(1))
+        yield
+
+
+@pytest.fixture(scope="session")
+def packed(recordings, tmp_path_factory, threads_for_processes) -> Path:
+    """All of these recordings, packed."""
+    path = tmp_path_factory.mktemp("packed") / "features.safetensors"
+    packed_features.pack(recordings, path, 10_000_000, lambda fraction, message: None)
+    return path
 
 
 @pytest.fixture

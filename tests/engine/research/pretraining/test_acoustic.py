@@ -205,7 +205,9 @@ def test_first_part_loss_sends_no_envelope_content_gradient_to_the_encoder(maker
 def test_refinement_losses_train_the_decoder_and_the_discriminator(maker):
     torch.manual_seed(0)
     networks, discriminator = AcousticNetworks(len(maker.speakers)), EnvelopeDiscriminator()
-    loss, discriminator_loss, figures = Refinement(networks, discriminator, PLAN).losses(maker.make(0))
+    batch = maker.make(0)
+    refinement = Refinement(networks, discriminator, PLAN.kept, PLAN.taken)
+    loss, discriminator_loss, figures = refinement.losses(batch, networks.encode_first(batch))
     assert set(figures) == {"envelope", "matching", "deceiving", "kept", "taken"}
     networks.content.requires_grad_(False)
     loss.backward()
@@ -237,9 +239,9 @@ def test_acoustic_trainer_steps_of_both_parts_learn_alike_in_halves_and_in_singl
         torch.manual_seed(0)
         networks = AcousticNetworks(len(maker.speakers))
         trainer, batch = AcousticTrainer(networks, plan, CPU), maker.make(0)
-        found = [trainer.step(number, batch) for number in range(plan.steps)]
+        steps = [trainer.step(number, batch) for number in range(plan.steps)]
         assert all(torch.isfinite(value).all() for value in networks.state_dict().values())
-        return found
+        return [{name: float(value) for name, value in step.items()} for step in steps]
 
     with forced_halves(False):
         expected = figures()

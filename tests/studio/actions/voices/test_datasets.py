@@ -7,7 +7,7 @@ from engine.errors import ArchiveError, DatasetError, ProfileError
 from studio.actions.voices.datasets import create_model, examination_view, examine_again
 from studio.actions.voices.voice import model_view, models_view
 from studio.errors import DiskFull, NotFound, NotReadable, TooMany, WrongState
-from studio.http.problem import problem_of
+from studio.http.errors import problem_of
 from studio.store.idempotency import Idempotency
 from studio.store.tasks import claim, fail, list_tasks
 

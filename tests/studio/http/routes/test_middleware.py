@@ -14,8 +14,8 @@ import structlog
 from sqlalchemy import update
 
 from studio.errors import TooMany
+from studio.http.errors import MEDIA_TYPE
 from studio.http.middleware import ServerState
-from studio.http.problem import MEDIA_TYPE
 from studio.settings.logs import start_logs
 from studio.store.accounts import revoke_token
 from studio.store.database import Now

@@ -221,7 +221,7 @@ def test_task_whose_promises_cannot_be_kept_is_not_queued(serve, refused, monkey
         raise Unavailable("The database is busy.", 1.0, "database_busy")
 
     for name in ("set_deadline", "promise_delivery"):
-        monkeypatch.setattr(f"studio.store.promised.{name}", broken)
+        monkeypatch.setattr(f"studio.store.deadlines_and_callbacks.{name}", broken)
     sent = {"data": {"model": "kathleen", **fields}, "files": {"audio": SOUND}, "headers": headers}
     refused(service, partial(client.post, "/convert", **sent), 503, "database_busy")
 

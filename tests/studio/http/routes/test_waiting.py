@@ -7,7 +7,7 @@ import httpx
 import pytest
 from sqlalchemy import select, update
 
-from studio.http.routes import promises
+from studio.http.routes import waits_deadlines_callbacks
 from studio.store.database import Now
 from studio.store.tables import deadlines, tasks
 from studio.store.tasks import claim, renew
@@ -19,7 +19,7 @@ LONG = {"Prefer": f"wait={PATIENCE_S:.0f}"}
 @pytest.fixture
 def patient(monkeypatch):
     """Calls that wait for as long as tests do, however slow the machine."""
-    monkeypatch.setattr(promises, "LONGEST_WAIT_S", int(PATIENCE_S))
+    monkeypatch.setattr(waits_deadlines_callbacks, "LONGEST_WAIT_S", int(PATIENCE_S))
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ def converted(page: Page, recording: Path) -> None:
     page.set_default_timeout(60_000)
     expect(page.get_by_role("radio", name="Kathleen")).to_be_visible(timeout=WORK_MS)
     page.locator("#convert-drop input[type=file]").first.set_input_files(recording)
-    expect(page.locator("#convert-instrument .play:not([data-welcome] *)")).to_be_visible(timeout=WORK_MS)
+    expect(page.locator("timbre-instrument:not([data-welcome], [data-away]) .play")).to_be_visible(timeout=WORK_MS)
     page.get_by_role("button", name="Convert", exact=True).click()
     expect(page.locator("#convert-title h2")).to_contain_text("three notes", timeout=WORK_MS)
 

@@ -7,7 +7,7 @@ from typing_extensions import TypedDict
 from studio.errors import Invalid
 from studio.page.convert.state import Analysed, Chosen, Now
 from studio.page.convert.takes import Brought, TrackOf
-from studio.page.parts.memory import recalled
+from studio.page.parts.browser_memory import recalled
 from studio.page.parts.page import Wish
 from studio.page.parts.values import Given
 from studio.page.train.tab import _Kept

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from engine.audio.containers import look_at
-from engine.audio.session_sheet import SessionSheet, read_sheet
+from engine.audio.ixml import SessionSheet, read_sheet
 from engine.framing.chunks import Chunk, ChunkedFile, read_chunks
 
 _LARGEST = 1 << 20  # bytes of a chunk that is read

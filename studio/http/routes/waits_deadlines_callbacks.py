@@ -23,7 +23,7 @@ from studio.errors import Invalid, TooMany, Unauthorised
 from studio.http.routes.call import Call
 from studio.http.routes.documentation import Described, Responses, body, problems
 from studio.http.routes.fields import Fields, shown
-from studio.store.promised import Promised
+from studio.store.deadlines_and_callbacks import Promised
 
 PREFER, APPLIED, CANCEL_AFTER, RETRY_AFTER = "Prefer", "Preference-Applied", "Cancel-After", "Retry-After"
 LONGEST_WAIT_S = 60

@@ -11,7 +11,7 @@ from studio.actions.conversions.conversion import (
     look_at_recording,
     start_conversion,
 )
-from studio.actions.installation import (
+from studio.actions.machine_and_storage import (
     LIMITS,
     checkup_view,
     clear_remakeable,

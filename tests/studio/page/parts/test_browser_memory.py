@@ -3,7 +3,7 @@
 import gradio as gr
 import pytest
 
-from studio.page.parts.memory import recalled, remembered, stored
+from studio.page.parts.browser_memory import recalled, remembered, stored
 
 
 @pytest.mark.parametrize("value", [None, [], {}, "", 0, {"id": None}, "kathleen"])

@@ -19,7 +19,7 @@ import soundfile as sf
 
 from engine.audio.channels import Samples
 from engine.audio.result_format import DEPTHS, FLOAT, M4A_RATES, MP3_RATES
-from engine.audio.session_place import SessionPlace
+from engine.audio.session_metadata import SessionPlace
 from engine.errors import AudioError
 from engine.texts import ntr, tr
 

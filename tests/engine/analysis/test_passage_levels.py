@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from engine.analysis.passages import LEVEL_DB, PASSAGE_S, PassageLeveller, RunningGain, level_passages
+from engine.analysis.passage_levels import LEVEL_DB, PASSAGE_S, PassageLeveller, RunningGain, level_passages
 from engine.units import decibels
 
 RATE = 16_000

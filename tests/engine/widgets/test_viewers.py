@@ -4,9 +4,9 @@ import pytest
 from engine.audio.files import Audio, write_audio
 from engine.plots.recording import look_at
 from engine.units import SAMPLE_RATE
-from engine.widgets import lookers
+from engine.widgets import viewers
 from engine.widgets.choosers import RecordingChooser
-from engine.widgets.lookers import comparer, conversion_viewer, describe_difference, explorer
+from engine.widgets.viewers import comparer, conversion_viewer, describe_difference, explorer
 
 
 @pytest.fixture
@@ -24,13 +24,13 @@ def picture(box) -> bytes:
 def drawn(monkeypatch) -> list:
     """Each drawing that an explorer makes."""
     calls = []
-    plot = lookers.plot_recording
+    plot = viewers.plot_recording
 
     def counted(look, *given):
         calls.append((look.name, *given))
         return plot(look, *given)
 
-    monkeypatch.setattr(lookers, "plot_recording", counted)
+    monkeypatch.setattr(viewers, "plot_recording", counted)
     return calls
 
 

@@ -1,6 +1,6 @@
 """Figures as the whole page writes them."""
 
-from studio.page.parts.figures import duration_text, signed
+from studio.page.parts.numbers import duration_text, signed
 
 
 def test_duration_text_shows_seconds_or_minutes():

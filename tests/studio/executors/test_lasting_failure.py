@@ -4,7 +4,7 @@ import structlog
 from structlog.testing import CapturingLogger
 
 from studio.errors import Unavailable
-from studio.executors.trouble import LastingTrouble
+from studio.executors.lasting_failure import LastingTrouble
 
 
 def test_lasting_trouble_is_logged_once_until_it_changes_and_when_it_is_over():

@@ -14,7 +14,7 @@ import pytest
 from engine.errors import ProfileError
 from studio.actions.uploads import scratch_folder
 from studio.errors import DiskFull, Invalid, Unavailable
-from studio.executors.apart import LONG_S, ApartActions
+from studio.executors.action_processes import LONG_S, ApartActions
 from studio.settings.environment import load_settings
 from studio.settings.service import ServiceSettings
 from studio.store.studio import Cost, Studio, costs, open_studio

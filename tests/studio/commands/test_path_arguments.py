@@ -9,7 +9,7 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from studio.commands import pasted
+from studio.commands import path_arguments
 from studio.commands.cli import _WITH_SETTINGS, _completed, app
 from studio.commands.demo import bundled_sample
 from studio.commands.parsing import leaves
@@ -98,9 +98,9 @@ def test_all_options_for_results_are_known_by_name():
     commands = [*leaves(get_command(app)), *map(_completed, _WITH_SETTINGS)]
     results = [one for command in commands for one in command.params if "OUT" in (one.metavar or "").split()]
     assert len(results) > 5
-    assert all(pasted._RESULTS.intersection(one.opts) for one in results)
+    assert all(path_arguments._RESULTS.intersection(one.opts) for one in results)
 
 
 def test_stems_are_pasted_with_their_voices(song):
     [stem] = [one for one in _completed("convert").params if "--stem" in one.opts]
-    assert pasted._read(stem, f"'{song}'=koguchi") == f"{song}=koguchi"
+    assert path_arguments._read(stem, f"'{song}'=koguchi") == f"{song}=koguchi"

@@ -22,7 +22,7 @@ from studio.errors import (
     Unavailable,
     WrongState,
 )
-from studio.http.problem import INTERNAL, MEDIA_TYPE, problem_of
+from studio.http.errors import INTERNAL, MEDIA_TYPE, problem_of
 
 SENTENCE = "This is wrong: do that."
 

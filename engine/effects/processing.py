@@ -18,7 +18,7 @@ from engine.analysis.loudness import limit_peaks
 from engine.analysis.programme_loudness import LoudnessMeter
 from engine.audio.channels import fold
 from engine.audio.files import Audio, AudioWriter, Recording, audio_of, open_audio
-from engine.audio.session_place import place_of
+from engine.audio.session_metadata import place_of
 from engine.effects.settings import Effects, EffectSettings, effects_of
 from engine.errors import AudioError
 from engine.installed import add_packages

@@ -4,8 +4,8 @@ import structlog
 from structlog.testing import capture_logs
 
 from studio.errors import Unavailable
-from studio.executors import attendant
-from studio.executors.attendant import Attendant
+from studio.executors import timer_thread
+from studio.executors.timer_thread import Attendant
 from tests.waiting import wait_until
 
 
@@ -27,7 +27,7 @@ def test_look_does_what_is_due_and_logs_a_lasting_failure_once():
 
 
 def test_thread_looks_until_it_is_stopped(monkeypatch):
-    monkeypatch.setattr(attendant, "_LOOK_S", 0.01)
+    monkeypatch.setattr(timer_thread, "_LOOK_S", 0.01)
     looks = []
     watching = Attendant("tests", lambda: looks.append(1) or 0, structlog.get_logger("test"))
     watching.start()

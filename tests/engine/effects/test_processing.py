@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from engine.analysis.programme_loudness import LoudnessMeter
 from engine.audio.files import Audio, read_audio, write_audio
-from engine.effects.chain import apply_effects, apply_effects_to_file, measure_levels
+from engine.effects.processing import apply_effects, apply_effects_to_file, measure_levels
 from engine.effects.settings import EffectSettings
 from engine.errors import Cancelled, SettingsError
 from engine.progress import no_report

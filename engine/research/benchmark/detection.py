@@ -1,4 +1,4 @@
-"""What the analysis hears: `python -m engine.benchmark hearing --vocals FOLDER ...`.
+"""What the analysis hears: `python -m engine.benchmark detection --vocals FOLDER ...`.
 
 Each vocal is analysed as it is, 42 dB softer, its loudest 0.7 s alone, and as a whisper: its spectrum, smoothed over
 pitch, with random phases. Prints how many are said to hold no voice, and which share of the frames stays voiced when

@@ -12,14 +12,14 @@ import soundfile as sf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.audio.encoders import wav_header
 from engine.audio.files import Audio, AudioWriter, read_audio, write_audio
 from engine.audio.result_files import write_result
 from engine.audio.result_format import ResultFormat
-from engine.audio.session_place import Marker, SessionPlace, append_place, place_of
+from engine.audio.session_metadata import Marker, SessionPlace, append_place, place_of
 from engine.audio.stems import Placing, cut_recording, write_stem
+from engine.audio.written_formats import wav_header
 from engine.conversion.comping import CompPart, comp_files
-from engine.effects.chain import apply_effects_to_file
+from engine.effects.processing import apply_effects_to_file
 from engine.provenance.installation import Installation
 from engine.provenance.statement import Statement
 from engine.provenance.verification import verify

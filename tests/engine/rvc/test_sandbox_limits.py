@@ -4,9 +4,9 @@ import sys
 import pytest
 
 from engine.confinement.landlock import landlock_version
-from engine.rvc import limits_here as here
-from engine.rvc.limits_here import LimitsHere, limits_here
+from engine.rvc import sandbox_limits as here
 from engine.rvc.sandbox import ModelProcess
+from engine.rvc.sandbox_limits import LimitsHere, limits_here
 from tests.engine.confinement.test_payload import namespaces_can_be_had
 
 

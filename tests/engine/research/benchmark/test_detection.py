@@ -14,7 +14,7 @@ def vocals(tmp_path, sing):
 
 
 def test_hearing_benchmark_finds_the_voice_in_vocals_alone(vocals, capsys):
-    main("benchmark", ["hearing", "--vocals", vocals, "--json"])
+    main("benchmark", ["detection", "--vocals", vocals, "--json"])
     rows = json.loads(capsys.readouterr().out)
     vocal = {row["condition"]: row for row in rows if row["name"] == "one.wav"}
     assert {name: bool(row["said"]) for name, row in vocal.items()} == {
@@ -28,7 +28,7 @@ def test_hearing_benchmark_finds_the_voice_in_vocals_alone(vocals, capsys):
 
 
 def test_hearing_benchmark_prints_counts_and_what_is_said(vocals, capsys):
-    main("benchmark", ["hearing", "--vocals", vocals, "--count", "1"])
+    main("benchmark", ["detection", "--vocals", vocals, "--count", "1"])
     vocals, shares, sounds = capsys.readouterr().out.split("\n\n")
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in vocals.splitlines()]
     assert ["as it is", "1", "0"] in rows

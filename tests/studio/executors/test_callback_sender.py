@@ -17,8 +17,8 @@ from sqlalchemy import update
 from engine.errors import SettingsError
 from studio.actions.tasks import task_view
 from studio.errors import Unavailable
-from studio.executors import courier as module
-from studio.executors.courier import Courier
+from studio.executors import callback_sender as module
+from studio.executors.callback_sender import Courier
 from studio.settings.environment import Settings
 from studio.settings.service import ServiceSettings
 from studio.store.accounts import create_account

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from structlog.typing import FilteringBoundLogger
 
-from studio.executors.trouble import LastingTrouble
+from studio.executors.lasting_failure import LastingTrouble
 
 _LOOK_S = 1.0
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from studio.actions.conversions.outlines import COLUMNS, _outline
+from studio.actions.conversions.waveforms import COLUMNS, _outline
 
 RATE = 8000
 
