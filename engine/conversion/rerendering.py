@@ -182,7 +182,8 @@ def edit_take(
     take = conversion.takes[number]
     splice = _Splice(at_engine_rate(take.rendered), plan, report)
     with Workers(threads) as workers:
-        renderer = _PatchRenderer(audio, conversion.edit_data, number, voice, device, workers)
+        stream = Stream(samples_of(audio, conversion.edit_data))
+        renderer = PatchRenderer(stream, conversion.edit_data, number, voice, device, workers)
         pieces = list(splice.pieces([(renderer.render, True)] * len(plan.patches)))
     edited = Audio(np.concatenate(pieces, 1), SAMPLE_RATE, take.audio.statement)
     return take_at(edited, take.seed, take.audio.rate, audio)
@@ -250,9 +251,10 @@ def edit_file(
         if not all(same):
             recording = stack.enter_context(open_audio(take.source))
             workers = stack.enter_context(Workers(threads))
-            renderer = _PatchRenderer(recording, take.edit_data, take.number, voice, device, workers)
+            stream = Stream(samples_of(recording, take.edit_data))
+            renderer = PatchRenderer(stream, take.edit_data, take.number, voice, device, workers)
         if before is not None and any(same):
-            earlier = _Stream(stack.enter_context(open_audio(before.path)).blocks(SAMPLE_RATE))
+            earlier = Stream(stack.enter_context(open_audio(before.path)).blocks(SAMPLE_RATE))
         renewed = [(earlier.patch, False) if is_same else (renderer.render, True) for is_same in same]
         used = replace(take.edit_data.settings, transpose=take.edit_data.transpose)
         statement = statement_for(voice, used, file_digest(take.source))
@@ -264,13 +266,15 @@ def edit_file(
     return FileEdit(target, plan, same.count(False), statement, writer.unsigned)
 
 
-class _Stream:
-    """Samples (channels, n) at SAMPLE_RATE, read once; stretches are read in order and may overlap by _BACK_SAMPLES."""
+class Stream:
+    """Samples (channels, n) at SAMPLE_RATE, read once; stretches are read in order and may overlap by _BACK_SAMPLES.
 
-    def __init__(self, blocks: Iterable[np.ndarray]) -> None:
-        self._blocks = iter(blocks)
+    at: the first sample in the recording.
+    """
+
+    def __init__(self, blocks: Iterable[np.ndarray], at: int = 0) -> None:
+        self._blocks, self._at = iter(blocks), at
         self._held = np.zeros((1, 0), np.float32)
-        self._at = 0  # its first sample in the recording
 
     def read(self, first: int, stop: int | None) -> Iterator[np.ndarray]:
         """Yield samples first..stop-1, or to the end; fewer if the stream ends."""
@@ -362,7 +366,7 @@ def _stretch(curve: np.ndarray, first: int, count: int) -> np.ndarray:
 class _OriginalWindows:
     """The listener's features as in the conversion: they depend on the whole window around each frame."""
 
-    def __init__(self, stream: _Stream, core_starts: np.ndarray, listener: Listener) -> None:
+    def __init__(self, stream: Stream, core_starts: np.ndarray, listener: Listener) -> None:
         self._stream, self._listener = stream, listener
         self._cores = [int(start) for start in core_starts]
         self._features: dict[int, tuple[int, np.ndarray]] = {}
@@ -393,20 +397,24 @@ class _OriginalWindows:
         return self._features[number]
 
 
-class _PatchRenderer:
-    """Render patches of a take in order. Raises EditError if the voice is not the one of the take."""
+class PatchRenderer:
+    """Render patches of a take in order. Raises EditError if the voice is not the one of the take.
+
+    recording: its samples, as `samples_of` gives them; kept_frames: of the take, whose analysis is kept.
+    """
 
     def __init__(
-        self, recording: Source, edit_data: EditData, number: int, voice: AnyVoice, device: str, workers: Workers
-    ) -> None:
+        self, recording: Stream, edit_data: EditData, number: int, voice: AnyVoice, device: str, workers: Workers,
+        kept_frames: int = 0,
+    ) -> None:  # fmt: skip
         self._base, self._workers = base_on(device), workers
         self._voice, self._edit_data, self._number = voice.on(self._base.device), edit_data, number
         if networks_digest(self._base, voice) != edit_data.voice:
             raise EditError(_OTHER_VOICE)
         self._take = edit_data.pitch(number)
-        self._stream = _Stream(at_engine_rate(Lowered(recording, edit_data.lowered_db)))
+        self._stream = recording
         original = _OriginalWindows(self._stream, edit_data.core_starts, self._base.listener)
-        self._analysed = AnalysedWindows(self._base.listener, features_at=original.features, workers=workers)
+        self._analysed = AnalysedWindows(self._base.listener, kept_frames, original.features, workers)
 
     def _apart(self, window: Window) -> Decided:
         """Return what gives the channels that were converted by themselves where the core of a window begins."""
@@ -436,6 +444,11 @@ class _PatchRenderer:
         return stretch_of(rendered(), (patch.first - first) * HOP, end)
 
 
+def samples_of(recording: Source, edit_data: EditData) -> Iterator[np.ndarray]:
+    """Yield the samples (channels, n) of a recording at SAMPLE_RATE, as loud as they were converted."""
+    return at_engine_rate(Lowered(recording, edit_data.lowered_db))
+
+
 def _survey(edit_data: EditData) -> Survey:
     return Survey(
         level=Level(edit_data.level_nepers),
@@ -455,7 +468,7 @@ class _Splice:
     """The original take with its patches inserted."""
 
     def __init__(self, take: Iterable[np.ndarray], plan: Plan, report: Report | None) -> None:
-        self._take, self._plan, self._report = _Stream(take), plan, report
+        self._take, self._plan, self._report = Stream(take), plan, report
         in_patches = sum(patch.last - patch.first for patch in plan.patches)
         self._work = len(plan.before) - 1 + (_RENDER_COST - 1) * in_patches
         self._done = 0.0

@@ -1,10 +1,12 @@
-"""Actions of the server that take a while, each in a process of its own: imports, exports, checks of files.
+"""Actions of the server that take a while, each in a process of its own: imports, exports, checks of files, previews.
 
 The server waits for the answer, and never loads a network or what reads other people's files. Accounts take turns (see
 `studio.executors.turns`); an action that takes long goes on beside those of others, with a lower priority. A process
 does one action after another, and ends when there are none for a minute. It does the whole action with its own
 connections to database and storage: where the server dies, or the client leaves, the action is finished, and where the
 process dies, nothing of it is there.
+
+What is quick once it is loaded (`Cost.WARM`) has one process more, which keeps what it loads and uses all cores.
 """
 
 import os
@@ -14,6 +16,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
+from functools import partial
 from multiprocessing.connection import Connection
 from typing import TypeVar, cast
 
@@ -34,12 +37,13 @@ from studio.settings.service import ServiceSettings
 from studio.store.accounts import Account
 from studio.store.database import database_url, open_database
 from studio.store.storage import open_storage
-from studio.store.studio import Action, Studio
+from studio.store.studio import Action, Cost, Studio, cost_of
 from studio.tracing import send_spans, span, start_tracing
 
 T = TypeVar("T")
 MOST_WAITING = 100  # actions of an account
 _NICENESS = 10  # as conversions: the server comes first
+_WARM_S = 600.0  # without an action, until what is kept warm ends
 LONG_S = 3.0  # an action that takes longer leaves its place to those of others
 _END_S = 5.0  # for a process to end by itself
 _RETRY_S = 5.0
@@ -48,22 +52,25 @@ _TOO_LONG = tr("This took too long and was stopped. Try again with less at once.
 
 
 class ApartActions:
-    """Carries out the actions of a server in `service.action_processes` processes, until `close`."""
+    """Carries out the actions of a server in `service.action_processes` processes and a warm one, until `close`."""
 
     def __init__(self, studio: Studio) -> None:
         self._studio, self._thread = studio, _Thread()
         self._turns = Turns(studio.service.action_processes, MOST_WAITING, self._process, long_s=LONG_S)
+        self._warm = Turns(1, MOST_WAITING, partial(self._process, is_warm=True), idle_s=_WARM_S)
 
     def submit(self, studio: Studio, account: Account, action: Action[T], at_most: int | None = None) -> Future[T]:
         """Let a process do an action when the account's turn comes; the future raises what the action does.
 
         at_most: see `Turns.submit`. Raises TooMany if too many of the account wait already.
         """
-        return self._turns.submit(account.id, lambda: self._done(action), at_most)
+        turns = self._warm if cost_of(action.function) is Cost.WARM else self._turns
+        return turns.submit(account.id, lambda: self._done(action), at_most)
 
     def close(self) -> None:
         """Do no more; what is still being done ends with this process, and nothing of it is left."""
         self._turns.close()
+        self._warm.close()
 
     def _done(self, action: Action[T]) -> T:
         try:
@@ -72,9 +79,9 @@ class ApartActions:
             self._studio.wake()  # what was queued by another process
 
     @contextmanager
-    def _process(self) -> Iterator[None]:
+    def _process(self, is_warm: bool = False) -> Iterator[None]:
         """Give this thread a process, which starts when it is needed."""
-        self._thread.process = _Process(self._studio)
+        self._thread.process = _Process(self._studio, is_warm)
         try:
             yield
         finally:
@@ -90,8 +97,8 @@ class _Thread(threading.local):
 class _Process:
     """A process, started when it is needed and again when it has died."""
 
-    def __init__(self, studio: Studio) -> None:
-        self._studio = studio
+    def __init__(self, studio: Studio, is_warm: bool) -> None:
+        self._studio, self._is_warm = studio, is_warm
         self._patience_s = 60 * studio.service.stalled_minutes
         self._child: Child | None = None
         self._is_lowered = False
@@ -122,7 +129,7 @@ class _Process:
             self.end()
         if self._child is None:
             studio = self._studio
-            given = (studio.settings, studio.service, studio.link_secret, studio.local)
+            given = (studio.settings, studio.service, studio.link_secret, studio.local, self._is_warm)
             self._child = Child("actions", _serve, *given)
         return self._child
 
@@ -134,11 +141,11 @@ class _Process:
 
 
 def _serve(
-    pipe: Connection, settings: Settings, service: ServiceSettings, link_secret: bytes, local: Account
+    pipe: Connection, settings: Settings, service: ServiceSettings, link_secret: bytes, local: Account, is_warm: bool
 ) -> None:  # pragma: no cover - in a process of its own
     """Do what comes through the pipe until it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process of a terminal; the server decides
-    threads = service.threads or max(1, usable_cores() // service.action_processes)
+    threads = service.threads or max(1, usable_cores() // (1 if is_warm else service.action_processes))
     os.environ.update(environment_of(threads) | installation_of(settings, service).as_environment())
     with suppress(OSError, AttributeError):
         os.nice(_NICENESS)
@@ -150,13 +157,13 @@ def _serve(
     with suppress(EOFError, OSError):  # the server has ended
         while True:
             action, traceparent = pipe.recv()
-            with _yielding() as is_lowered:
+            with _yielding(threading.TIMEOUT_MAX if is_warm else LONG_S) as is_lowered:
                 answer = _answered(studio, action, traceparent)
             pipe.send((*answer, is_lowered()))
 
 
 @contextmanager
-def _yielding() -> Iterator[Callable[[], bool]]:  # pragma: no cover - in a process of its own
+def _yielding(long_s: float) -> Iterator[Callable[[], bool]]:  # pragma: no cover - in a process of its own
     """Lower the priority of this process, for good, if this takes long; yields what says whether that has happened."""
     lowered = threading.Event()
 
@@ -164,7 +171,7 @@ def _yielding() -> Iterator[Callable[[], bool]]:  # pragma: no cover - in a proc
         lowered.set()
         lower_priority(os.getpid())
 
-    timer = threading.Timer(LONG_S, lower)
+    timer = threading.Timer(long_s, lower)
     timer.daemon = True
     timer.start()
     try:

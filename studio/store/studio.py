@@ -29,7 +29,8 @@ class Cost(Enum):
     """What an action costs, by which the server chooses where to do it.
 
     ROW: reads a row or two and writes nothing. QUICK: a few milliseconds. START: stores something and queues a task.
-    DELETE: deletes files. APART: takes a while, or loads what a server does without.
+    DELETE: deletes files. APART: takes a while, or loads what a server does without. WARM: likewise, and is quick where
+    what it loaded last time is still there: in one process, which keeps it.
     """
 
     ROW = 1
@@ -37,6 +38,7 @@ class Cost(Enum):
     START = 3
     DELETE = 4
     APART = 5
+    WARM = 6
 
 
 def costs(cost: Cost) -> Callable[[Callable[P, T]], Callable[P, T]]:

@@ -120,14 +120,14 @@ def test_pitch_editor_opens_and_closes_inside_the_instrument(new_visitor):
     convert(page)
     edit.click()
     editor = page.locator("timbre-pitch-editor")
-    expect(editor.get_by_role("button", name="Apply")).to_be_in_viewport(ratio=1, timeout=WORK_MS)
+    expect(editor.get_by_role("button", name="Revert")).to_be_in_viewport(ratio=1, timeout=WORK_MS)
     expect(edit).to_have_attribute("aria-pressed", "true")
     expect(editor.locator(".roll-stage")).to_be_in_viewport(ratio=1)
     assert scrolled(page) == 0
     expect(page.locator("#convert timbre-roll")).to_have_count(1)
     page.keyboard.press("0")
     expect(page.locator("#convert-instrument .track").first).to_have_attribute("aria-checked", "true")
-    expect(editor.get_by_role("button", name="Apply")).to_be_visible()  # it stays with its take
+    expect(editor.get_by_role("button", name="Revert")).to_be_visible()  # it stays with its take
     edit.click()
     expect(editor).to_be_hidden()
     expect(page.locator("#convert-instrument .roll-stage")).to_be_in_viewport(ratio=1)

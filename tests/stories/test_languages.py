@@ -164,9 +164,9 @@ def test_translation_covers_every_text_on_the_page(new_visitor):
     page.evaluate(UNFOLD)
     walk.look("result")
     page.locator("#convert-instrument .edit").click()
-    for tool in page.locator(".pitch-tool").all():
-        tool.click()
-        walk.look("pitch editor")
+    page.locator(".pitch-strip button").nth(1).click()
+    page.locator(".pitch-more summary").click()
+    walk.look("pitch editor")
     page.locator("#convert-instrument .edit").click()
     walk.tab("history")
     page.locator(".task-head").first.click()

@@ -37,11 +37,13 @@ def convert(page: Page, name: str) -> None:
 def edit_pitch(page: Page) -> None:
     page.get_by_role("button", name="Edit pitch").click()
     editor = page.locator("timbre-pitch-editor")
+    editor.get_by_role("button", name="All", exact=True).click()
+    editor.locator(".pitch-more summary").click()
     editor.get_by_label("From (seconds)").fill("1.0")
     editor.get_by_label("to (seconds)").fill("2.0")
     editor.get_by_label("to (seconds)").press("Tab")
-    editor.get_by_role("button", name="+1", exact=True).click()
-    editor.get_by_role("button", name="Apply").click()
+    editor.locator(".pitch-bubble").get_by_role("button", name="+", exact=True).click()
+    expect(page.locator("#pitch-editor-progress")).to_be_visible()  # it is rendered by itself
 
 
 def test_an_edited_take_stays_with_its_recording_after_reloads(page):

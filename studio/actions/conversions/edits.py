@@ -110,10 +110,10 @@ class EditView(TypedDict):
 
 def edit_view(studio: Studio, account: Account, task_id: str, take: int, base_url: str, now_s: float) -> EditView:
     """Return the pitch of a take, 1 for the first, as the editor shows it. Raises NotFound, WrongState, EditError."""
-    task = _find_editable(studio, account, task_id)
+    task = find_editable(studio, account, task_id)
     _need_voice(studio, account, task)
-    origin = _origin(task, take)
-    pitch = _edit_data(studio, origin).pitch(origin.number - 1)
+    origin = origin_of(task, take)
+    pitch = edit_data_of(studio, origin.edit_data_key).pitch(origin.number - 1)
     heard: list[AudibleTake] = [{"label": tr("As converted"), "url": studio.link(origin.take_key, base_url, now_s)}]
     if origin.earlier:
         heard.append({"label": tr("Edited"), "url": studio.link(origin.earlier.key, base_url, now_s)})
@@ -136,25 +136,28 @@ def changes_view(studio: Studio, account: Account, task_id: str, take: int, edit
 
     Raises what `edit_view` raises, and SettingsError for invalid edits.
     """
-    origin = _origin(_find_editable(studio, account, task_id), take)
-    return _changes(_edit_data(studio, origin).pitch(origin.number - 1), edits)
+    origin = origin_of(find_editable(studio, account, task_id), take)
+    return _changes(edit_data_of(studio, origin.edit_data_key).pitch(origin.number - 1), edits)
 
 
-def start_edit(studio: Studio, account: Account, task_id: str, take: int, edits: Edits) -> str:
+def start_edit(
+    studio: Studio, account: Account, task_id: str, take: int, edits: Edits, of: str | None = None
+) -> str:
     """Queue a new take with these edits in place of its present ones; return the new task's id.
 
-    edits: as `engine.conversion.pitch_edits.read_edits` takes them. Raises NotFound, WrongState, EditError,
+    edits: as `engine.conversion.pitch_edits.read_edits` takes them; of: the task that the new one is said to be an edit
+    of, if not this one, because it takes this one's place. Raises NotFound, WrongState, EditError,
     SettingsError for invalid edits, Invalid if they change nothing, TooMany, Unavailable, DiskFull; then nothing is
     left behind.
     """
-    task = _find_editable(studio, account, task_id)
-    origin = _origin(task, take)
-    pitch = _edit_data(studio, origin).pitch(origin.number - 1)
+    task = find_editable(studio, account, task_id)
+    origin = origin_of(task, take)
+    pitch = edit_data_of(studio, origin.edit_data_key).pitch(origin.number - 1)
     wanted = read_edits(edits)
     after, now = edit_pitch(pitch, wanted), edit_pitch(pitch, read_edits(origin.edits))
     if not after.differs(now.pitch).any() and np.array_equal(after.octaves, now.octaves):
         raise Invalid([("edits", _NOTHING)], "nothing_edited")
-    return _submit_edit(studio, account, task, origin, plain_edits(wanted), of=task.id)
+    return _submit_edit(studio, account, task, origin, plain_edits(wanted), of=of or task.id)
 
 
 def repeat_edit(studio: Studio, account: Account, task_id: str) -> str:
@@ -187,7 +190,8 @@ def _submit_edit(studio: Studio, account: Account, task: Task, origin: _Origin, 
     return submit_work(studio, new, work, files=copies, gone=_DATA_GONE)
 
 
-def _find_editable(studio: Studio, account: Account, task_id: str) -> Task:
+def find_editable(studio: Studio, account: Account, task_id: str) -> Task:
+    """Return a conversion whose takes can be edited. Raises NotFound, and WrongState before it has finished."""
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
     if task.state != "completed":
         raise WrongState(tr("A take can be edited once its conversion has finished."), "not_done")
@@ -205,7 +209,8 @@ def _need_voice(studio: Studio, account: Account, task: Task) -> None:
         raise NotFound(_VOICE_GONE.format(name=name), "model_not_found") from cause
 
 
-def _origin(task: Task, take: int) -> _Origin:
+def origin_of(task: Task, take: int) -> _Origin:
+    """Return what an edit of a take is made from. Raises WrongState for one that cannot be edited."""
     key, asked = key_of_take(task, take, dry=True), task.asked_as(Conversion)
     if asked.edit is not None:
         original, earlier = asked.edit.original, EarlierEdit(key, asked.edit.edits)
@@ -218,9 +223,10 @@ def _origin(task: Task, take: int) -> _Origin:
     return _Origin(task.id, take, key, edit_data, None)
 
 
-def _edit_data(studio: Studio, origin: _Origin) -> EditData:
+def edit_data_of(studio: Studio, key: str) -> EditData:
+    """Return what edits of a take need. Raises NotFound if it is gone."""
     try:
-        return read_edit_data(b"".join(studio.storage.read(origin.edit_data_key)))
+        return read_edit_data(b"".join(studio.storage.read(key)))
     except NotFound as cause:
         raise NotFound(_DATA_GONE, "recording_gone") from cause
 

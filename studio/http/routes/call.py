@@ -101,7 +101,7 @@ class Call:
                 return await self._in_turn(self.server.start_threads.submit(account.id, work))
             case Cost.DELETE:
                 return await self._in_turn(self.server.deletion_threads.submit(account.id, work))
-            case Cost.APART:
+            case Cost.APART | Cost.WARM:
                 submit = partial(self.studio.apart, account, action, account, *args, **kwargs)
                 return await self._in_turn(await to_thread.run_sync(submit))
 

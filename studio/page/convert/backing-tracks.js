@@ -3,6 +3,7 @@
 
 import { avatar } from "./avatar.js";
 import { make } from "./dom.js";
+import { did } from "./edit-steps.js";
 import { openSound } from "./sound.js";
 import { tr } from "./texts.js";
 
@@ -14,6 +15,7 @@ export class BackingTracks {
   lanes = []; // [{name, label, title, url, begins, pan, gain_db, avatar}]; without a url until it is there
   #faders = new Map(); // by name: {gain_db, mute, solo, pan}
   #sounds = new Map(); // by url: promise of a sound
+  #shows = new Map(); // by name: shows its fader and buttons as they are
   #playing = [];
   #main = null;
   #turn = 0;
@@ -94,39 +96,71 @@ export class BackingTracks {
     this.#changed();
   }
 
+  /** Return what is called before a channel is changed, and after it: that is a step. */
+  #step(name, label) {
+    const now = this.#of(name);
+    let before = null;
+    const put = (values) => {
+      Object.assign(now, values);
+      this.#shows.get(name)?.();
+      this.#balance();
+    };
+    return {
+      begin: () => (before ??= { ...now }),
+      end: () => {
+        const [was, is] = [before, { ...now }];
+        before = null;
+        if (was && Object.keys(is).some((key) => was[key] !== is[key])) did(tr("Mix of {label}", { label: tr(label) }), () => put(was), () => put(is));
+      },
+    };
+  }
+
   // ---- what is seen
 
   /** Return a channel: {name, label, title}; away: called to take it out, if it can be; hasLabel: whether it is named. */
   channel({ name, label, title, url, pan = undefined, avatar: face = undefined, grip = null }, away = null, hasLabel = true) {
-    const now = this.#of(name);
-    const fader = make("input", { type: "range", class: "fader", min: LOWEST_DB, max: HIGHEST_DB, step: 0.5, "aria-label": tr("Level of {label}", { label }), "aria-valuetext": tr("{gain_db} dB", { gain_db: now.gain_db }), title: tr("{gain_db} dB", { gain_db: now.gain_db }) });
-    fader.value = now.gain_db;
-    const set = (level) => {
-      now.gain_db = Number(level);
-      fader.value = level;
+    const now = this.#of(name), step = this.#step(name, label);
+    const fader = make("input", { type: "range", class: "fader", min: LOWEST_DB, max: HIGHEST_DB, step: 0.5, "aria-label": tr("Level of {label}", { label }) });
+    const say = () => {
+      fader.value = String(now.gain_db);
       fader.title = fader.ariaValueText = tr("{gain_db} dB", { gain_db: now.gain_db });
+    };
+    const set = (level) => {
+      step.begin();
+      now.gain_db = Number(level);
+      say();
       this.#balance();
     };
     fader.addEventListener("input", () => set(fader.value));
-    fader.addEventListener("dblclick", () => set(0));
+    fader.addEventListener("change", step.end);
+    fader.addEventListener("dblclick", () => (set(0), step.end()));
     fader.addEventListener("keydown", (event) => event.key === " " || event.stopPropagation()); // arrows are its own
-    const side = pan === undefined ? null : this.#panner(now, label);
+    const side = pan === undefined ? null : this.#panner(now, label, step);
     const toggle = (letter, what, whole) => {
       const made = make("button", { type: "button", class: what, "aria-label": whole, title: whole, "aria-pressed": now[what], onclick: () => {
+        step.begin();
         now[what] = !now[what];
         made.setAttribute("aria-pressed", now[what]);
         this.#balance();
+        step.end();
       } }, letter);
       return made;
     };
     const remove = away && make("button", { type: "button", class: "away", "aria-label": tr("Remove {label}", { label }), title: tr("Remove {label}", { label }), onclick: away }, "×");
     const heading = hasLabel ? make("span", { class: "label", title }, grip, avatar(face, "face"), label, url ? null : make("i", {}, " …")) : null;
+    const buttons = [toggle("M", "mute", tr("Mute {label}", { label })), toggle("S", "solo", tr("Solo {label}", { label }))];
+    this.#shows.set(name, () => {
+      say();
+      side?.show();
+      for (const one of buttons) one.setAttribute("aria-pressed", now[one.className]);
+    });
+    say();
     return make("div", { class: "channel", role: "group", "aria-label": label, "data-lane": name }, heading, remove,
-      make("div", { class: "mix" }, toggle("M", "mute", tr("Mute {label}", { label })), toggle("S", "solo", tr("Solo {label}", { label })), fader, side, make("i", { class: "meter", "aria-hidden": "true" })));
+      make("div", { class: "mix" }, buttons, fader, side?.slider, make("i", { class: "meter", "aria-hidden": "true" })));
   }
 
   /** Return a slider for the place in the stereo field; a double click brings back the middle. */
-  #panner(now, label) {
+  #panner(now, label, step) {
     const slider = make("input", { type: "range", class: "pan", min: -1, max: 1, step: 0.1, "aria-label": tr("Pan of {label}", { label }) });
     const set = (pan) => {
       now.pan = Number(pan);
@@ -135,10 +169,11 @@ export class BackingTracks {
       slider.title = slider.ariaValueText = !percent ? tr("Middle") : now.pan < 0 ? tr("{percent} % left", { percent }) : tr("{percent} % right", { percent });
     };
     set(now.pan);
-    slider.addEventListener("input", () => (set(slider.value), this.#balance()));
-    slider.addEventListener("dblclick", () => (set(0), this.#balance()));
+    slider.addEventListener("input", () => (step.begin(), set(slider.value), this.#balance()));
+    slider.addEventListener("change", step.end);
+    slider.addEventListener("dblclick", () => (step.begin(), set(0), this.#balance(), step.end()));
     slider.addEventListener("keydown", (event) => event.key === " " || event.stopPropagation()); // arrows are its own
-    return slider;
+    return { slider, show: () => set(now.pan) };
   }
 
   /** Show how loud each channel is now. */

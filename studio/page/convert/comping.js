@@ -1,6 +1,7 @@
 // Which take each phrase of a recording is of. It is chosen in the lanes of the instrument and in the list of takes, each
 // of which has a choice of its own that follows the other: on the document, "timbre-picked" {task, choice} tells of it.
 
+import { did } from "./edit-steps.js";
 import { fixed, tr } from "./texts.js";
 
 export class Choice {
@@ -58,9 +59,15 @@ export class Choice {
   pick(phrase, { task, take }) {
     const { takes, starts_s: starts } = this.#data, index = takes.findIndex((one) => one.task === task && one.take === take);
     if (index < 0) return null;
-    this.#choice[phrase] = index;
-    document.dispatchEvent(new CustomEvent("timbre-picked", { detail: { task: this.#data.task, choice: this.#choice.slice() } }));
+    const before = this.#choice.slice(), after = before.with(phrase, index);
+    if (before[phrase] !== index) did(tr("Phrase {phrase} of the comp", { phrase: phrase + 1 }), () => this.#tell(before), () => this.#tell(after));
+    this.#choice = after;
+    this.#tell(after);
     return tr("Phrase {phrase} from {label}, at {start} s", { phrase: phrase + 1, label: this.labelOf(takes[index]), start: fixed(starts[phrase], 1) });
+  }
+
+  #tell(choice) {
+    document.dispatchEvent(new CustomEvent("timbre-picked", { detail: { task: this.#data.task, choice } }));
   }
 
   /** Choose what was chosen elsewhere. */

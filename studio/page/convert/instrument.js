@@ -19,16 +19,20 @@
 //   song:      the id of the recording that is there, once nothing of an earlier song is beside it; kept as data-song
 //   welcome:   takes of a sample, as above, its roll, and of each lane a waveform {step_s, high}: shown until there is a recording
 //   editor:    data of <timbre-pitch-editor>, and `heard`; while there is any, that is the mode
+//   heard:     {url}: how what is being edited sounds
 // Tells what <timbre-player> and <timbre-pitch-editor> tell, `trimmed` {start_s, stop_s} (both null for the whole), `edit`
 // {isOn}, `moved` {offset_s} (null for what was found), `comped` {choice}, `removed` {name} of the company, and `voiced` {parts}:
 // which voices sing the parts of the recording, as `parts` has it.
 // While it comps, a click in the lane of a take chooses it for that phrase (see comping.js), and so does C at the cursor.
-// Keys beside those of a player: B switches between the two lanes chosen last, E edits the pitch.
+// Keys beside those of a player: B switches between the two lanes chosen last, E edits the pitch, Ctrl+Z undoes what was done
+// last of all that edit-steps.js is told of, Ctrl+Shift+Z or Ctrl+Y does it again.
 
 import { BACKING, BackingOffset } from "./backing-offset.js";
 import { BackingTracks, VOCAL } from "./backing-tracks.js";
 import { icon, isTyped, make, tell } from "./dom.js";
 import { draggedOut } from "./drag-out.js";
+import { Steps } from "./edit-steps.js";
+import "./key-steps.js";
 import { Loop, phraseOf } from "./loop.js";
 import { menu } from "./menu.js";
 import { PartVoices } from "./part-voices.js";
@@ -47,7 +51,8 @@ const STRIP = 32, MIXED_STRIP = 40; // height of a lane
 const LAYERS = { waveform: [tr("Waveform"), tr("Show the waveform")], spectrogram: [tr("Spectrogram"), tr("Show the spectrogram")], pitch: [tr("Pitch"), tr("Show the pitch")] };
 const KEYS = tr("Space plays. 0 to 9 choose a lane, B goes back to the lane before, at the same position. L repeats, E edits the pitch. Arrow keys on the picture move the cursor, Enter plays from there; + and − zoom.");
 const WELCOME = tr("Press play or the space bar, and change the lane: one performance in three voices."), DROP = tr("Drop your own vocal anywhere.");
-const TOLD = ["changed", "ordered", "wanted"]; // by the editor
+const TOLD = ["changed", "ordered", "previewed", "wanted"]; // by the editor
+const UNDO = "M11 6V2L5 7.500l6 5.500V9a5 5 0 1 1-5 5H3a8 8 0 1 0 8-8z", REDO = "M13 6V2l6 5.500-6 5.500V9a5 5 0 1 0 5 5h3a8 8 0 1 1-8-8z";
 
 class Instrument extends Player {
   #parts = {};
@@ -65,6 +70,9 @@ class Instrument extends Player {
   #backing = new BackingOffset(this.#roll, () => this.#stripOf(BACKING), () => this.#draw(), (offset_s) => this.#moved(offset_s));
   #company = new BackingTracks(() => this.#mixed());
   #loop = new Loop(this.#roll, (loop) => (this.repeats = Boolean(loop)));
+  #steps = new Steps(() => this.#showSteps(), (again) => this.#reopen(again));
+  #edited = null; // key of the take that was in the editor last
+  #again = null; // to be done once it is there
   #narrow = matchMedia("(max-width: 600px)");
 
   constructor() {
@@ -74,7 +82,7 @@ class Instrument extends Player {
     Object.assign(this.#editor, { roll: this.#roll, screen: this.#screen });
     this.#roll.resized = () => this.data && this.#place();
     for (const name of TOLD) this.#editor.addEventListener(`tell-${name}`, (event) => tell(this, name, event.detail));
-    this.heard = [...this.heard, [document, "keydown", this.#shortcut], [document, "change", this.#given], [document, "drop", this.#given], [document, "timbre-view", this.#viewed], [document, "timbre-time", this.#timed], [document, "timbre-picked", (event) => this.#comp.follow(event.detail)]];
+    this.heard = [...this.heard, ...this.#steps.heard, [document, "keydown", this.#shortcut], [document, "change", this.#given], [document, "drop", this.#given], [document, "timbre-view", this.#viewed], [document, "timbre-time", this.#timed], [document, "timbre-picked", (event) => this.#comp.follow(event.detail)]];
     this.#narrow.addEventListener("change", () => this.#draw());
   }
 
@@ -100,11 +108,15 @@ class Instrument extends Player {
   take({ of, data }) {
     const before = this.#parts;
     if (of === "auditions") return document.dispatchEvent(new CustomEvent("timbre-auditions", { detail: data }));
+    if (of === "heard") return data && this.#isEditing() && this.#editor.hear(data);
     if (of === "song") return data && (this.dataset.song = data);
     if (of === "away" && data) return this.toggleAttribute("data-away", true);
     if (of === "away") return this.hasAttribute("data-away") && this.#forget();
     if (of === "recording") this.toggleAttribute("data-away", false);
-    if (of === "recording" && data?.id !== before.recording?.id) this.#loop.forget();
+    if (of === "recording" && data?.id !== before.recording?.id) {
+      this.#loop.forget();
+      if (before.recording) this.#steps.forget();
+    }
     if (of === "parts") return (this.#voices.written = data);
     if (of === "comp") return (this.#comp.data = data);
     this.#parts = { ...before, [of]: data };
@@ -121,6 +133,7 @@ class Instrument extends Player {
     }
     if (of === "recording") this.#trim.kept = data?.trim ? { start: data.trim.start_s, stop: data.trim.stop_s } : null;
     this.#compose(of === "takes" && data && data.id !== before.takes?.id && this.#takes() ? data.chosen : null);
+    if (of === "editor" && data?.hertz) this.#opened();
   }
 
   // ---- lanes
@@ -250,8 +263,8 @@ class Instrument extends Player {
   #shortcut = (event) => {
     if (!this.data || !this.checkVisibility() || isTyped(event.key, event.target)) return;
     if (!this.contains(event.target) && /^( |[0-9]|l|L)$/.test(event.key)) this.key(event);
-    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-    const act = { b: () => this.#swap(), e: () => this.#edit(), c: this.#comp.isOn && (() => this.#comp.pick(this.chosen, this.#roll.seconds)) }[event.key.toLowerCase()];
+    if (event.defaultPrevented || event.altKey) return;
+    const act = event.ctrlKey || event.metaKey ? { z: () => (event.shiftKey ? this.#steps.redo() : this.#steps.undo()), y: () => this.#steps.redo() }[event.key.toLowerCase()] : { b: () => this.#swap(), e: () => this.#edit(), c: this.#comp.isOn && (() => this.#comp.pick(this.chosen, this.#roll.seconds)) }[event.key.toLowerCase()];
     if (!act) return;
     event.preventDefault();
     act();
@@ -270,6 +283,32 @@ class Instrument extends Player {
     tell(this, "edit", { isOn: !isOn });
   }
 
+  #opened() {
+    const again = this.#again;
+    this.#edited = this.data.tracks[this.chosen]?.key;
+    this.#again = null;
+    again?.();
+  }
+
+  /** Open the editor with the take that was in it last, for a step that was done there. */
+  #reopen(again) {
+    const lane = this.data?.tracks.findIndex(({ key }) => key && key === this.#edited) ?? -1;
+    if (lane < 0 || this.#isEditing()) return;
+    this.#again = again;
+    this.choose(lane);
+    this.#edit();
+  }
+
+  #showSteps() {
+    const { undo, redo } = this.#steps.names;
+    for (const [kind, what, label] of [["undo", undo, undo ? tr("Undo: {undo} (Ctrl+Z)", { undo }) : tr("Undo (Ctrl+Z)")], ["redo", redo, redo ? tr("Redo: {redo} (Ctrl+Shift+Z)", { redo }) : tr("Redo (Ctrl+Shift+Z)")]]) {
+      const button = this.querySelector(`.step.${kind}`);
+      if (!button) continue;
+      button.disabled = !what;
+      button.title = button.ariaLabel = label;
+    }
+  }
+
   // ---- what is seen
 
   /** Says how wide the transport is, in whatever language, to what stands beside it in the page's bar. */
@@ -285,9 +324,10 @@ class Instrument extends Player {
     this.#makesRoom.disconnect();
     this.#makesRoom.observe(bar);
     bar.append(this.#button("A/B", tr("Go back to the lane before, at the same position (B)"), () => this.#swap(), this.data.tracks.length > 1), edit, comp);
-    const view = make("div", { class: "view" },
+    const steps = [[UNDO, "undo"], [REDO, "redo"]].map(([shape, kind]) => this.#button(icon(shape), "", () => this.#steps[kind](), false, `step ${kind}`));
+    const view = make("div", { class: "view" }, make("span", { class: "zooms steps" }, steps),
       ...Object.entries(LAYERS).map(([name, [label, title]]) => this.#layer(name, label, title)),
-      make("span", { class: "zooms" }, [["−", tr("Zoom out"), 1 / ZOOM], ["+", tr("Zoom in"), ZOOM]].map(([text, title, by]) => this.#button(text, title, () => this.#roll.zoom(by), true, "zoom"))), this.#display);
+      make("span", { class: "zooms" }, [["−", tr("Zoom out"), 1 / ZOOM], ["+", tr("Zoom in"), ZOOM]].map(([text, title, by]) => this.#button(text, title, () => this.#roll.zoom(by), true, "zoom"))), this.#display, this.#isEditing() ? this.#editor.strip : null);
     view.hidden = this.#isWelcome;
     for (const [row, label] of [[bar, tr("Transport")], [view, tr("View")]]) {
       row.setAttribute("role", "toolbar");
@@ -296,7 +336,7 @@ class Instrument extends Player {
     const lanes = this.querySelector(".tracks");
     lanes?.setAttribute("aria-label", tr("Lanes"));
     this.data.tracks.forEach((track, index) => track.file && draggedOut(lanes.children[index], track, () => this.#save(index)));
-    this.#screen.replaceChildren(view, this.#roll, ...(lanes ? [lanes] : []), ...(this.#isEditing() ? [] : this.#trim.handles));
+    this.#screen.replaceChildren(view, this.#roll, ...(lanes ? [lanes] : []), ...(this.#isEditing() ? [this.#editor.bubble] : this.#trim.handles));
     if (this.#isWelcome) bar.before(make("p", { class: "welcome" }, make("b", {}, WELCOME), " ", DROP));
     if (this.#isEditing()) bar.after(this.#editor);
     else bar.after(this.#screen);
@@ -308,6 +348,7 @@ class Instrument extends Player {
     this.#draw();
     this.#display.append(this.#roll.tools);
     this.#showComping();
+    this.#showSteps();
   }
 
   /** The preferred format as a button, the others in a menu beside it. */

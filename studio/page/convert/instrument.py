@@ -11,7 +11,7 @@ from studio.page.parts.element import element, shown
 
 _EVENTS = (
     "chosen", "download", "trimmed", "edit", "changed", "ordered", "wanted", "removed", "voiced", "moved",
-    "comped",
+    "comped", "previewed",
 )  # fmt: skip
 
 
@@ -27,7 +27,7 @@ def part() -> gr.HTML:
 
 Shown = Literal[
     "recording", "takes", "pitch", "editor", "welcome", "company", "harmonies", "offset", "comp", "parts", "song",
-    "away", "auditions",
+    "away", "auditions", "heard",
 ]  # fmt: skip
 
 

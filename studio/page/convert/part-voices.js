@@ -1,7 +1,9 @@
 // The voices of a recording's parts: drawn over stretches of its lane, and chosen there.
 
 import { avatar } from "./avatar.js";
+import { did } from "./edit-steps.js";
 import { drawRegion, painted, read, regionsOf, voiceMenu, write } from "./regions.js";
+import { tr } from "./texts.js";
 
 const DRAWN = 6; // pixels of a part, at least
 const MENU = 190; // pixels that a menu takes
@@ -60,6 +62,12 @@ export class PartVoices {
     return true;
   }
 
+  #give(voices, isNew = true) {
+    this.#voices = voices;
+    this.#roll.redrawOver();
+    if (isNew) this.#voiced(write(voices));
+  }
+
   get #stretch() {
     const { from, to } = this.#drawn;
     return { start: Math.min(from, to), end: Math.max(from, to) };
@@ -67,11 +75,11 @@ export class PartVoices {
 
   #offer(start, end, x) {
     const choose = (voice) => {
-      if (voice) this.#voices = painted(this.#voices, start, end, voice);
+      const before = this.#voices, after = voice && painted(before, start, end, voice);
       this.#drawn = null;
       menu.remove();
-      this.#roll.redrawOver();
-      if (voice) this.#voiced(write(this.#voices));
+      if (voice) did(tr("Voice of a part"), () => this.#give(before), () => this.#give(after));
+      this.#give(after ?? before, Boolean(voice));
     };
     const menu = voiceMenu(choose, avatar), bottom = this.#screen.clientHeight - this.#roll.offsetTop - this.#roll.strips[0].y + 4;
     Object.assign(menu.style, { left: `${Math.min(x, this.#screen.clientWidth - MENU)}px`, bottom: `${bottom}px` });

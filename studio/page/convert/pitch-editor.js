@@ -5,15 +5,18 @@
 //   `studio.actions.conversions.edits.edit_view` gives it. roll: a <timbre-roll>, set before. screen: the node with it that is
 //   shown between the tools; else the roll. backdrop: what the roll shows beside the pitch, as its data.
 // Later data of the same id may be partial: {id, version, changes} answers `changed`, or {id, version, isRefused: true}.
-// Tells `changed` {id, edits, version} with each step, `ordered` {id, edits} to have them rendered, and `wanted` {id} where
-// it receives partial data of an id it does not have.
+// Tells `changed` {id, edits, version} with each step, `previewed` {id, edits, start_s, end_s} to hear what is touched,
+// which `hear` plays, `ordered` {id, edits} to have all rendered once there is a pause, and `wanted` {id} where it receives
+// partial data of an id it does not have. Steps are told as edit-steps.js says.
 
 import { tell } from "./dom.js";
-import { EditHistory } from "./edit-history.js";
+import { EditMemory } from "./edit-memory.js";
+import { did, refused } from "./edit-steps.js";
 import { describe, openPlaces, paintPlaces, placeAt } from "./octave-places.js";
 import { PitchTools } from "./pitch-tools.js";
 import { clipped, clock, drawCurve, drawNotes, line, noteWithCents, outlined, toMidi } from "./roll-drawing.js";
 import "./roll.js";
+import { openSound } from "./sound.js";
 import { ntr, signed, tr } from "./texts.js";
 
 const SHORTEST_S = 0.05; // of a selection
@@ -23,6 +26,8 @@ const VOICED = 0.6;
 const LEAP = 1.5; // semitones; more is another note
 const LOWEST_NOTE = 30, HIGHEST_NOTE = 96; // that can be drawn
 const FINE = 0.1;
+const PAUSE_MS = 1200; // without a step, until all of them are rendered
+const STEPS = { shift: tr("Move notes"), note: tr("Shape notes"), smooth: tr("Smooth"), octave: tr("Fix octave"), snap: tr("Snap to notes"), draw: tr("Draw") };
 const BEFORE_COLOUR = "#8a94a0", NOW_COLOUR = "var(--accent)";
 const HINT = tr("Drag a note up or down, with Alt by cents. Drag beside the notes to select. Click to play from there.");
 const KEYS = tr("[ and ] start and end the selection at the cursor. Alt+Left and Alt+Right select the previous and next note. Up and Down shift the selection by a semitone, with Alt by 10 cents.");
@@ -30,13 +35,16 @@ const KEYS = tr("[ and ] start and end the selection at the cursor. Alt+Left and
 export class PitchEditor extends HTMLElement {
   selection = null; // {start, end} in seconds
   #data = null;
-  #history = new EditHistory();
+  #history = new EditMemory();
   #version = 0;
   // the curves in hertz: as converted, as edited, and as the take is now
   #before = null;
   #now = null;
   #rendered = null;
   #pending = []; // where the last two differ: [seconds, seconds]
+  #tried = null; // edits that are not done yet, as while a slider is dragged
+  #sounding = null; // what is heard of the edits
+  #soon = 0; // timer
   roll = null;
   screen = null;
   #backdrop = {};
@@ -50,7 +58,10 @@ export class PitchEditor extends HTMLElement {
     else if (given.id !== this.#data?.id) tell(this, "wanted", { id: given.id });
     else {
       if (given.version !== undefined) this.#answer(given);
-      else Object.assign(this.#data, given);
+      else {
+        Object.assign(this.#data, given);
+        this.#follow();
+      }
       this.#show();
     }
   }
@@ -68,6 +79,15 @@ export class PitchEditor extends HTMLElement {
     return this.#history.now;
   }
 
+  /** The tools, for whoever lays them out. */
+  get bubble() {
+    return this.#tools?.bubble;
+  }
+
+  get strip() {
+    return this.#tools?.strip;
+  }
+
   #open(given) {
     const isSame = given.id === this.#data?.id;
     this.#data = given;
@@ -80,6 +100,7 @@ export class PitchEditor extends HTMLElement {
     this.#build();
     this.#feed();
     if (!this.#history.isRendered) this.#ask();
+    if (!isSame) tell(this, "previewed", { id: given.id, edits: [], start_s: 0, end_s: 0 }); // which loads what previews need
     this.#show();
   }
 
@@ -91,16 +112,44 @@ export class PitchEditor extends HTMLElement {
 
   #answer({ version, changes, isRefused }) {
     if (isRefused) {
-      this.#history.refuse();
-      return this.#ask();
+      if (this.#tried) return this.#ask();
+      return refused();
     }
     if (version !== this.#version) return; // something newer is on its way
     this.#with(changes).forEach((hertz, frame) => (this.#now[frame] = hertz)); // the roll has this very array
     this.#pending = this.#stretches();
+    this.#follow();
   }
 
-  #ask() {
-    tell(this, "changed", { id: this.#data.id, edits: this.edits, version: ++this.#version });
+  #ask(edits = this.edits) {
+    this.#tried = edits === this.edits ? null : edits;
+    tell(this, "changed", { id: this.#data.id, edits, version: ++this.#version });
+  }
+
+  /** Have what is selected played, with these edits. */
+  #preview(edits) {
+    if (!this.selection) return;
+    document.dispatchEvent(new CustomEvent("timbre-play", { detail: { player: this } }));
+    tell(this, "previewed", { id: this.#data.id, edits, start_s: this.selection.start, end_s: this.selection.end });
+  }
+
+  /** Play a stretch of the edited take: {url}. */
+  async hear({ url }) {
+    const sound = await openSound(url).catch(() => null);
+    this.#sounding?.stop();
+    this.#sounding = this.#data && sound;
+    await this.#sounding?.start(0);
+  }
+
+  /** Have all rendered once there is a pause. */
+  #follow() {
+    clearTimeout(this.#soon);
+    this.#soon = setTimeout(() => this.#drag || this.#tried || this.#order(), PAUSE_MS);
+  }
+
+  #order() {
+    const edits = !this.#data || this.#data.isBusy ? null : this.#history.order();
+    if (edits) tell(this, "ordered", { id: this.#data.id, edits });
   }
 
   // ---- actions
@@ -154,27 +203,38 @@ export class PitchEditor extends HTMLElement {
     return this.#places().find(({ start_s, end_s }) => Math.abs(start_s - start) < 0.02 && Math.abs(end_s - end) < 0.02);
   }
 
-  toolChosen() {
-    this.#show();
-  }
-
   /** Edit the selection: {tool, ...}. */
   apply(edit) {
     if (!this.selection) return;
+    const now = this.#edited(edit);
+    if (edit.tool === "shift") this.#guess((hertz) => hertz * 2 ** (edit.semitones / 12));
+    this.#step(now, STEPS[edit.tool]);
+  }
+
+  /** Return the edits with one more. */
+  #edited(edit) {
     const whole = { tool: edit.tool, start_s: this.selection.start, end_s: this.selection.end, ...edit };
     const edits = this.edits, last = edits.at(-1);
     const goesOn = edit.tool === "shift" && last?.tool === "shift" && last.start_s === whole.start_s && last.end_s === whole.end_s;
-    let now = [...edits, whole];
-    if (goesOn) {
-      const semitones = Math.round(1000 * Math.min(24, Math.max(-24, last.semitones + edit.semitones))) / 1000;
-      now = semitones === 0 ? edits.slice(0, -1) : [...edits.slice(0, -1), { ...last, semitones }];
-    }
-    if (edit.tool === "shift") this.#guess((hertz) => hertz * 2 ** (edit.semitones / 12));
-    this.#step(() => this.#history.push(now));
+    if (!goesOn) return [...edits, whole];
+    const semitones = Math.round(1000 * Math.min(24, Math.max(-24, last.semitones + edit.semitones))) / 1000;
+    return semitones === 0 ? edits.slice(0, -1) : [...edits.slice(0, -1), { ...last, semitones }];
   }
 
-  /** Change {vibrato, drift, centre, slope} of each note of the selection. */
-  shape(change) {
+  /** How far the selection was moved by itself, in semitones. */
+  get #shifted() {
+    const { start, end } = this.selection ?? {}, last = this.edits.at(-1);
+    return last?.tool === "shift" && last.start_s === start && last.end_s === end ? last.semitones : 0;
+  }
+
+  /** Move the selection so far from where it was. */
+  shiftTo(semitones) {
+    const by = Math.round(1000 * (semitones - this.#shifted)) / 1000;
+    if (by) this.apply({ tool: "shift", semitones: by });
+  }
+
+  /** Change {vibrato, drift, centre, slope, formant, level} of each note of the selection; isDone: false while a slider is dragged. */
+  shape(change, isDone = true) {
     if (!this.selection) return;
     const edits = this.edits.slice();
     for (const { start, end } of this.#selectedNotes()) {
@@ -182,7 +242,29 @@ export class PitchEditor extends HTMLElement {
       const whole = { tool: "note", start_s: start, end_s: end, ...edits[known], ...change };
       edits.splice(known < 0 ? edits.length : known, 1, whole);
     }
-    this.#step(() => this.#history.push(edits));
+    if (isDone) return this.#step(edits, STEPS.note);
+    this.#ask(edits);
+    this.#preview(edits);
+  }
+
+  /** Make two notes of the selected one, at the cursor or in its middle. */
+  split() {
+    const [{ start, end }, ...others] = this.#selectedNotes();
+    if (others.length || end - start < 2 * SHORTEST_S) return;
+    const at = this.roll.seconds, isIn = at > start + SHORTEST_S && at < end - SHORTEST_S, middle = Math.round(100 * (isIn ? at : (start + end) / 2)) / 100;
+    const own = this.edits.findLast((one) => isShape(one, start, end)), left = this.edits.filter((one) => one !== own);
+    const half = (start_s, end_s) => ({ ...own, tool: "note", start_s, end_s });
+    this.#step([...left, half(start, middle), half(middle, end)], tr("Split note"));
+    this.select(start, middle);
+  }
+
+  /** Make one note of the selected ones, shaped as the first. */
+  merge() {
+    const notes = this.#selectedNotes(), [start, end] = [notes[0].start, notes.at(-1).end];
+    const within = (one) => notes.some((note) => isShape(one, note.start, note.end));
+    const first = this.edits.find((one) => isShape(one, start, notes[0].end));
+    this.#step([...this.edits.filter((one) => !within(one)), { ...first, tool: "note", start_s: start, end_s: end }], tr("Merge notes"));
+    this.select(start, end);
   }
 
   /** The notes within the selection, {start, end}; without any, the selection itself. */
@@ -197,26 +279,24 @@ export class PitchEditor extends HTMLElement {
     if (this.selection) this.apply({ tool: "draw", points: [[this.selection.start, midi]] });
   }
 
-  undo() {
-    this.#step(() => this.#history.undo());
-  }
-
-  redo() {
-    this.#step(() => this.#history.redo());
-  }
-
   removeAll() {
-    if (this.edits.length) this.#step(() => this.#history.push([]));
+    if (this.edits.length) this.#step([], tr("Revert"));
   }
 
-  #step(changes) {
-    changes();
+  #step(edits, name) {
+    const before = this.edits, { id } = this.#data;
+    if (JSON.stringify(edits) === JSON.stringify(before)) return this.#ask(); // a slider is back where it was
+    did(name, () => this.#restore(id, before), () => this.#restore(id, edits));
+    this.#restore(id, edits);
+    this.#preview(edits);
+  }
+
+  /** Return to edits of a take; false where another one is open. */
+  #restore(id, edits) {
+    if (this.#data?.id !== id) return false;
+    this.#history.now = edits;
     this.#ask();
     this.#show();
-  }
-
-  render() {
-    if (!this.#history.isRendered && !this.#data.isBusy) tell(this, "ordered", { id: this.#data.id, edits: this.edits });
   }
 
   /** Show about what the curve will be, until the answer is there. */
@@ -242,7 +322,7 @@ export class PitchEditor extends HTMLElement {
     const onStage = event.target.closest(".roll-stage"), shifts = onStage && this.selection;
     const shift = (semitones) => () => this.apply({ tool: "shift", semitones });
     const acts = isCommand
-      ? { z: () => (event.shiftKey ? this.redo() : this.undo()), y: () => this.redo(), a: () => this.selectAll() }
+      ? { a: () => this.selectAll() }
       : event.altKey
         ? {
             arrowup: shift(FINE),
@@ -284,7 +364,7 @@ export class PitchEditor extends HTMLElement {
   /** Return what a press here begins. */
   #task(place, reach) {
     const { plot } = this.roll;
-    if (this.#tools.chosen === "draw") return { does: "draw", points: [place] };
+    if (this.#tools.draws) return { does: "draw", points: [place] };
     const octave = placeAt(plot, this.#places(), this.#now, this.#data.step_s, place);
     if (octave) return { does: "select", fixed: place.seconds, octave };
     if (this.selection) {
@@ -319,8 +399,9 @@ export class PitchEditor extends HTMLElement {
     if (drag.does === "select") this.select(drag.fixed, place.seconds);
     else if (drag.does === "shift") {
       this.#take(drag);
-      const semitones = toMidi(place.hertz) - toMidi(drag.from.hertz);
-      drag.semitones = event.altKey ? Math.round(100 * semitones) / 100 : Math.round(semitones);
+      const exact = toMidi(place.hertz) - toMidi(drag.from.hertz), semitones = event.altKey ? Math.round(100 * exact) / 100 : Math.round(exact);
+      if (semitones && semitones !== drag.semitones) this.#preview(this.#edited({ tool: "shift", semitones }));
+      drag.semitones = semitones;
     } else drag.points.push(place);
     this.roll.redrawOver();
   };
@@ -333,6 +414,7 @@ export class PitchEditor extends HTMLElement {
   #release(drag) {
     const { isStill, from } = this.#drag;
     this.#drag = null;
+    this.#follow();
     if (!drag) this.#show();
     else if (isStill && drag.octave) this.correct(drag.octave);
     else if (isStill) {
@@ -377,7 +459,7 @@ export class PitchEditor extends HTMLElement {
     this.roll.grasp = (place, event) => this.#grasp(place, event);
     this.roll.paintOver = (context, plot, colours) => this.#paint(context, plot, colours);
     this.#tools = new PitchTools(this, this.#data.tools);
-    this.replaceChildren(this.#tools.element, this.screen ?? this.roll);
+    this.replaceChildren(...(this.screen ? [this.screen] : [this.strip, this.roll, this.bubble]));
     this.addEventListener("keydown", this.#key, { capture: true });
   }
 
@@ -388,7 +470,10 @@ export class PitchEditor extends HTMLElement {
       delete this.roll.paintOver;
       this.#stage().style.touchAction = "";
     }
-    this.#data = this.#tools = this.#drag = this.selection = null;
+    this.#sounding?.stop();
+    clearTimeout(this.#soon);
+    this.#order(); // as if there had been a pause
+    this.#data = this.#tools = this.#drag = this.#tried = this.#sounding = this.selection = null;
     this.replaceChildren();
   }
 
@@ -407,7 +492,7 @@ export class PitchEditor extends HTMLElement {
     for (const name of ["pointerup", "pointercancel"]) stage.addEventListener(name, this.#released);
     stage.addEventListener("dblclick", (event) => {
       const { left } = stage.getBoundingClientRect();
-      if (this.#tools && this.#tools.chosen !== "draw") this.selectNoteAt(this.roll.plot.seconds(event.clientX - left));
+      if (this.#tools && !this.#tools.draws) this.selectNoteAt(this.roll.plot.seconds(event.clientX - left));
     });
   }
 
@@ -419,29 +504,23 @@ export class PitchEditor extends HTMLElement {
     const middle = voiced.sort((a, b) => a - b)[voiced.length >> 1];
     if (middle) this.#tools.propose(toMidi(middle));
     if (this.roll.data) this.roll.data.notes = this.#blobs();
-    const [note] = this.selection ? this.#selectedNotes() : [];
-    const used = this.contains(document.activeElement) ? /** @type {HTMLButtonElement} */ (document.activeElement) : null; // before it is disabled
+    const notes = this.selection ? this.#selectedNotes() : [], [note] = notes;
     this.#tools.show({
       selection: this.selection,
       where: this.#where(middle),
-      shape: note && this.edits.findLast((one) => isShape(one, note.start, note.end)),
+      shift: this.#shifted,
+      shape: note && (this.#tried ?? this.edits).findLast((one) => isShape(one, note.start, note.end)),
+      notes: notes.length,
       places: this.#places().length,
       isPlace: Boolean(this.#selectedPlace()),
-      canUndo: this.#history.canUndo,
-      canRedo: this.#history.canRedo,
-      isRendered: this.#history.isRendered,
       hasEdits: this.edits.length > 0,
-      seconds: this.#pending.reduce((sum, [from, to]) => sum + to - from, 0),
-      isBusy: Boolean(this.#data.isBusy),
     });
-    // keys go on working when the button that was pressed is disabled
-    if (used?.disabled) this.#stage().focus({ preventScroll: true });
     this.#stage().style.touchAction = "none"; // a finger draws, drags and selects
     this.roll.redraw();
   }
 
   #where(middle) {
-    if (!this.selection) return tr("Nothing selected. Drag across the picture or double-click a note.");
+    if (!this.selection) return this.#data.isBusy ? tr("Rendering…") : "";
     const { start, end } = this.selection, place = this.#selectedPlace();
     const [from, to] = [clock(start, 2), clock(end, 2)];
     if (place) return tr("{from} to {to}, {note}", { from, to, note: describe(place, this.#now, this.#data.step_s) });
@@ -462,9 +541,14 @@ export class PitchEditor extends HTMLElement {
     return found;
   }
 
-  /** Return the notes of the take; until they are known, stretches without a rest or a leap. */
+  /** Return the notes of the take, and what edits made of them; until they are known, stretches without a rest or a leap. */
   #notes() {
-    if (this.#backdrop.notes?.length) return this.#backdrop.notes;
+    const made = this.edits.filter(({ tool }) => tool === "note"), isIn = (note) => made.some((one) => one.start_s < note.end_s - 0.02 && one.end_s > note.start_s + 0.02);
+    const found = this.#backdrop.notes?.length ? this.#backdrop.notes : this.#stretchesOfNotes();
+    return [...found.filter((note) => !isIn(note)), ...made].sort((one, other) => one.start_s - other.start_s);
+  }
+
+  #stretchesOfNotes() {
     const { confidence, step_s: step } = this.#data, found = [];
     let first = null;
     for (let i = 0; i <= this.#now.length; i++) {
@@ -496,12 +580,22 @@ export class PitchEditor extends HTMLElement {
       context.fillStyle = context.strokeStyle = colours.accent;
       context.globalAlpha = 0.9;
       for (const [start, end] of this.#pending) context.fillRect(plot.x(start), box.y, Math.max(plot.x(end) - plot.x(start), 2), 4);
+      this.#placeBubble(plot);
       paintPlaces(context, plot, this.#places(), this.#now, this.#data.step_s, colours);
       context.fillStyle = context.strokeStyle = colours.accent;
       if (this.selection) this.#paintSelection(context, plot);
       if (this.#drag?.does === "shift" && this.#drag.semitones) this.#paintShift(context, plot, colours);
       if (this.#drag?.does === "draw" && this.#drag.points.length > 1) paintLine(context, this.#drag.points);
     });
+  }
+
+  /** Put the bubble beside what is selected, out of the way while that is dragged. */
+  #placeBubble(plot) {
+    this.bubble.toggleAttribute("data-still", Boolean(this.#drag));
+    if (!this.selection) return;
+    const [first, stop] = this.#frames(), sung = this.#now.slice(first, stop + 1).filter((_, i) => this.#data.confidence[first + i] > VOICED);
+    const [top, bottom] = sung.length ? [Math.max(...sung), Math.min(...sung)].map((hertz) => plot.y(hertz)) : [plot.box.y + plot.box.height / 2, plot.box.y + plot.box.height / 2];
+    this.#tools.place({ left: plot.x(this.selection.start), right: plot.x(this.selection.end), top, bottom }, this.roll);
   }
 
   #paintSelection(context, plot) {

@@ -1,168 +1,145 @@
-// The tools of the pitch editor: selection, edits, undo and redo.
+// The tools of the pitch editor: a bubble at what is selected, and a strip of those that need no selection.
 //
 // Built once for an editor, whose methods they call; `show` updates them.
 
 import { icon, make } from "./dom.js";
+import { menu } from "./menu.js";
 import { noteName } from "./roll-drawing.js";
 import { fixed, ntr, tr } from "./texts.js";
 
-const NAMES = { shift: tr("Shift"), note: tr("Note"), smooth: tr("Smooth"), octave: tr("Fix octave"), snap: tr("Snap to notes"), draw: tr("Draw") };
-const SHAPES = { vibrato: tr("Vibrato (%)"), drift: tr("Drift (%)"), centre: tr("Centre (cents)"), slope: tr("Slope (cents)") };
-const SHAPE_STEPS = { vibrato: 5, drift: 5, centre: 1, slope: 5 };
-const FURTHEST_CENTS = 200; // that a slider goes
+// of a note: what is changed in hundredths of the setting, or in its own unit
+const SHAPES = {
+  vibrato: { label: tr("Vibrato (%)"), unit: 0.01, step: 5, furthest: 200 },
+  drift: { label: tr("Drift (%)"), unit: 0.01, step: 5, furthest: 200 },
+  formant: { label: tr("Formant (semitones)"), unit: 1, step: 0.5, furthest: 12 },
+  level: { label: tr("Level (dB)"), unit: 1, step: 0.5, furthest: 12 },
+  centre: { label: tr("Centre (cents)"), unit: 0.01, step: 1, furthest: 200 },
+  slope: { label: tr("Slope (cents)"), unit: 0.01, step: 5, furthest: 200 },
+};
+const IN_MENU = ["centre", "slope"];
 const LOWEST_NOTE = 30, HIGHEST_NOTE = 96; // that can be chosen from the list
 const MIDDLE_C = 60;
 const TYPED_S = 0.5; // length of a selection of which only one end was typed
+const ABOVE = 30, BELOW = 14, BESIDE = 6; // pixels between the bubble and what it is of
 
 export class PitchTools {
-  chosen = "shift";
   #editor;
   #parts = {};
-  #options = {}; // of each tool
   #shapes = {}; // sliders, by what they change
-  element;
+  bubble;
+  strip;
 
   constructor(editor, tools) {
     this.#editor = editor;
-    // typed beyond its other end, the selection moves and keeps its length: the other end is typed next
-    const from = this.#seconds(tr("From"), tr("From (seconds)"), (seconds) => {
-      const { start, end } = editor.selection ?? { start: seconds, end: seconds + TYPED_S };
-      editor.select(seconds, seconds < end ? end : seconds + end - start);
-    });
-    const to = this.#seconds(tr("to"), tr("To (seconds)"), (seconds) => {
-      const { start, end } = editor.selection ?? { start: seconds - TYPED_S, end: seconds };
-      editor.select(seconds > start ? start : seconds - (end - start), seconds);
-    });
-    const all = button(tr("All"), tr("Select the whole take (Ctrl+A)"), () => editor.selectAll());
-    const none = button(tr("None"), tr("Clear the selection (Escape)"), () => editor.select(null));
-    const before = button(icon("M16 4v16L5 12z"), tr("Previous note (Alt+Left)"), () => editor.selectNote(-1), tr("Previous note"));
-    const after = button(icon("M8 4v16l11-8z"), tr("Next note (Alt+Right)"), () => editor.selectNote(1), tr("Next note"));
-    const where = make("p", { class: "pitch-where", role: "status" });
-    const stretch = group(tr("Selection"), from.label, to.label, make("span", { class: "pitch-unit" }, "s"), before, after, all, none);
-    const kinds = make("div", { class: "pitch-group", role: "radiogroup", "aria-label": tr("Tool") });
-    for (const [name, { meaning }] of Object.entries(tools)) {
-      const one = make("button", { type: "button", class: "pitch-tool", role: "radio", title: meaning, onclick: () => this.choose(name) }, NAMES[name] ?? name);
-      one.addEventListener("keydown", (event) => this.#walk(event, Object.keys(tools)));
-      kinds.append(one);
-      this.#options[name] = { radio: one, place: make("div", { class: "pitch-group pitch-options", hidden: true }), meaning };
+    const pitch = number(tr("Pitch (semitones)"), tools.shift.settings.semitones, 0, 0.1);
+    pitch.input.title = tr("How far it is moved: up and down by a semitone, with Alt by 10 cents. Or drag a note.");
+    pitch.input.addEventListener("change", () => editor.shiftTo(pitch.value()));
+    const shifted = (semitones, label, title) => button(label, title, () => editor.apply({ tool: "shift", semitones }));
+    const down = shifted(-1, "−", tr("Down a semitone (Down)")), up = shifted(1, "+", tr("Up a semitone (Up)"));
+    for (const [name, { label, unit, step, furthest }] of Object.entries(SHAPES)) {
+      if (!(name in tools.note.settings)) continue;
+      this.#shapes[name] = slider(label, tools.note.settings[name], unit, step, furthest, (value, isDone) => editor.shape({ [name]: value }, isDone));
     }
-    this.#build(tools);
-    const undo = button(icon("M11 6V2L5 7.500l6 5.500V9a5 5 0 1 1-5 5H3a8 8 0 1 0 8-8z"), tr("Undo (Ctrl+Z)"), () => editor.undo(), tr("Undo"));
-    const redo = button(icon("M13 6V2l6 5.500-6 5.500V9a5 5 0 1 0 5 5h3a8 8 0 1 1-8-8z"), tr("Redo (Ctrl+Shift+Z)"), () => editor.redo(), tr("Redo"));
-    const away = button(tr("Revert"), tr("Discard the edits: the take as converted"), () => editor.removeAll());
-    const render = make("button", { type: "button", class: "pitch-render", onclick: () => editor.render() }, tr("Apply"));
-    const extent = make("span", { class: "pitch-extent" });
+    const split = button(icon("M11 3h2v18h-2zM3 8l5 4-5 4zM21 8l-5 4 5 4z"), tr("Split the note at the cursor"), () => editor.split(), tr("Split"));
+    const merge = button(icon("M3 10h7V7l5 5-5 5v-3H3zM17 4h2v16h-2z"), tr("Merge the selected notes into one"), () => editor.merge(), tr("Merge"));
+    const more = menu("pitch-more", tr("More"));
+    more.append(make("div", { class: "pitch-menu" }, this.#further(tools)));
+    const sliders = Object.entries(this.#shapes).filter(([name]) => !IN_MENU.includes(name)).map(([, { label }]) => label);
+    this.bubble = make("div", { class: "pitch-bubble", role: "toolbar", "aria-label": tr("Tools for what is selected"), hidden: true },
+      make("span", { class: "pitch-group" }, down, pitch.label, up), sliders, make("span", { class: "pitch-group" }, split, merge, more));
+
+    const draw = button(tr("Draw"), tools.draw.meaning, () => this.#turn(draw));
+    const all = button(tr("All"), tr("Select the whole take (Ctrl+A)"), () => editor.selectAll());
     const next = button("", tr("Go to the next place whose pitch is probably an octave off"), () => editor.nextPlace());
     const correct = button(tr("Correct octave"), tr("Move this place to the other octave, or click its mark"), () => editor.correct());
-    const octaves = group(tr("Octave errors"), next, correct);
+    const away = button(tr("Revert"), tr("Discard the edits: the take as converted"), () => editor.removeAll());
+    const where = make("p", { class: "pitch-where", role: "status" });
+    draw.setAttribute("aria-pressed", false);
     next.classList.add("pitch-places");
-    this.#parts = { from, to, none, where, undo, redo, away, render, extent, kinds, octaves, next, correct };
-    const steps = group(tr("Edits"), undo, redo, away, render);
-    steps.classList.add("pitch-steps");
-    const rows = [[kinds, steps], [...Object.values(this.#options).map(({ place }) => place), extent, stretch, octaves, where]];
-    this.element = make("div", { class: "pitch-tools" }, rows.map((row) => make("div", { class: "pitch-row" }, row)));
-    this.choose(this.chosen, false);
+    this.strip = make("div", { class: "pitch-strip", role: "group", "aria-label": tr("Edits") }, draw, all, away, next, correct, where);
+    this.#parts = { ...this.#parts, pitch, draw, split, merge, next, correct, away, where };
   }
 
-  choose(name, focuses = false) {
-    this.chosen = name;
-    for (const [other, { radio, place }] of Object.entries(this.#options)) {
-      const isIt = other === name;
-      radio.setAttribute("aria-checked", isIt);
-      radio.tabIndex = isIt ? 0 : -1;
-      place.hidden = !isIt;
-      if (isIt && focuses) radio.focus();
-    }
-    this.#editor.toolChosen(name);
+  /** Whether a curve is drawn, instead of notes being selected and moved. */
+  get draws() {
+    return this.#parts.draw.getAttribute("aria-pressed") === "true";
   }
 
-  /** Show the editor's state: {selection, where, canUndo, canRedo, isRendered, hasEdits, seconds, isBusy}. */
-  show(state) {
-    const { from, to, none, where, undo, redo, away, render, extent, octaves, next, correct } = this.#parts;
-    for (const [input, value] of [[from.input, state.selection?.start], [to.input, state.selection?.end]]) {
-      if (document.activeElement !== input) input.value = value === undefined ? "" : value.toFixed(2);
+  /** Show the editor's state: {selection, where, shift, shape, notes, places, isPlace, hasEdits}. */
+  show({ selection, where, shift, shape, notes, places, isPlace, hasEdits }) {
+    const { from, to, pitch, split, merge, next, correct, away } = this.#parts;
+    for (const [input, value] of [[from, selection?.start.toFixed(2)], [to, selection?.end.toFixed(2)], [pitch.input, shift]]) {
+      if (document.activeElement !== input) input.value = value ?? "";
     }
-    none.disabled = !state.selection;
-    where.textContent = state.where;
-    octaves.hidden = !state.places;
-    next.textContent = ntr("Octave? {places} place", "Octave? {places} places", { places: state.places });
-    for (const [name, slider] of Object.entries(this.#shapes)) slider.show(state.shape?.[name], Boolean(state.selection));
-    undo.disabled = !state.canUndo;
-    redo.disabled = !state.canRedo;
-    away.disabled = !state.hasEdits;
-    render.disabled = state.isRendered || state.isBusy;
-    render.textContent = state.isBusy ? tr("Rendering…") : tr("Apply");
-    extent.textContent = state.isRendered ? "" : state.seconds > 0 ? tr("{seconds} s to re-render.", { seconds: fixed(state.seconds, 1) }) : tr("The take will be restored as converted.");
-    for (const { place } of Object.values(this.#options)) {
-      for (const one of place.querySelectorAll("button, .pitch-by")) one.disabled = !state.selection;
-    }
-    correct.hidden = !state.isPlace;
+    for (const [name, one] of Object.entries(this.#shapes)) one.show(shape?.[name]);
+    this.bubble.hidden = !selection;
+    this.#parts.where.textContent = where;
+    next.hidden = !places;
+    next.textContent = ntr("Octave? {places} place", "Octave? {places} places", { places });
+    correct.hidden = !isPlace;
+    split.disabled = notes !== 1;
+    merge.disabled = notes < 2;
+    away.disabled = !hasEdits;
   }
 
-  #build(tools) {
-    const editor = this.#editor;
-    const apply = (edit) => () => editor.apply(edit());
-    const { shift, note, smooth, octave, snap, draw } = this.#options;
-    const shifted = (semitones, label, title) => button(label, title, apply(() => ({ tool: "shift", semitones })));
-    const by = number(tr("Semitones"), tools.shift.settings.semitones, "", 0.1);
-    Object.assign(by.input, { className: "pitch-by", title: tr("Shift by this many semitones") });
-    by.input.addEventListener("change", () => {
-      if (by.input.value) editor.apply({ tool: "shift", semitones: by.value() });
-      by.input.value = "";
-    });
-    shift.place.append(
-      shifted(-12, "−12", tr("Down an octave")), shifted(-1, "−1", tr("Down a semitone (Down)")), shifted(-0.1, "−0.1", tr("Down 10 cents (Alt+Down)")),
-      shifted(0.1, "+0.1", tr("Up 10 cents (Alt+Up)")), shifted(1, "+1", tr("Up a semitone (Up)")), shifted(12, "+12", tr("Up an octave")),
-      by.label, hint(tr("Or drag a note up or down.")),
-    );
-    for (const [name, label] of Object.entries(SHAPES)) {
-      this.#shapes[name] = slider(label, tools.note.settings[name], SHAPE_STEPS[name], (value) => editor.shape({ [name]: value }));
-      note.place.append(this.#shapes[name].label);
-    }
-    const over = number(tr("Milliseconds"), tools.smooth.settings.milliseconds, tools.smooth.settings.milliseconds.default, 10);
-    smooth.place.append(over.label, button(tr("Smooth"), tools.smooth.meaning, apply(() => ({ tool: "smooth", milliseconds: over.value() }))), hint(tools.smooth.settings.milliseconds.meaning));
-    const fixed = (value, label, title) => button(label, title, apply(() => ({ tool: "octave", by: value })));
-    octave.place.append(
-      fixed("auto", tr("Find and fix"), tools.octave.meaning), fixed(-1, tr("Octave down"), tr("Pitch detected an octave too high")),
-      fixed(1, tr("Octave up"), tr("Pitch detected an octave too low")), hint(tr("For octave jumps that were not sung. The analysis is corrected too.")),
-    );
-    const scale = make("select", { "aria-label": tr("Scale") }, ...tools.snap.settings.scale.words.map((word) => make("option", { value: word }, nameOfScale(word))));
-    const strength = number(tr("Strength (%)"), { minimum: 0, maximum: 100 }, 100, 5);
-    snap.place.append(
-      make("label", {}, tr("Scale") + " ", scale), strength.label,
-      button(tr("Snap"), tools.snap.meaning, apply(() => ({ tool: "snap", strength: strength.value() / 100, scale: scale.value }))), hint(tr("Vibrato and glides are kept.")),
-    );
-    const notes = make("select", { "aria-label": tr("Note") });
-    for (let midi = HIGHEST_NOTE; midi >= LOWEST_NOTE; midi--) notes.append(make("option", { value: midi, selected: midi === MIDDLE_C }, noteName(midi)));
-    draw.place.append(
-      hint(tr("Draw the new curve on the picture.")), make("label", {}, tr("Or one note:") + " ", notes),
-      button(tr("Set note"), tr("One steady note, without vibrato"), () => editor.setNote(Number(notes.value))),
-    );
+  /** Put the bubble above what is selected, or below it: between x `left` and `right`, y `top` and `bottom` of the roll. */
+  place({ left, right, top, bottom }, roll) {
+    const { bubble } = this, { offsetWidth: width, offsetHeight: height } = bubble, { box } = roll.plot;
+    const x = Math.min(Math.max((left + right - width) / 2, box.x + BESIDE), Math.max(box.x + box.width, roll.clientWidth) - width - BESIDE);
+    const y = top - height - ABOVE >= box.y ? top - height - ABOVE : Math.min(bottom + BELOW, box.y + box.height - height);
+    Object.assign(bubble.style, { left: `${roll.offsetLeft + Math.max(0, x)}px`, top: `${roll.offsetTop + Math.max(box.y, y)}px` });
   }
 
   /** Propose a note for "Set note". */
   propose(midi) {
-    const select = this.#options.draw.place.querySelector("select");
-    if (document.activeElement !== select) select.value = Math.min(HIGHEST_NOTE, Math.max(LOWEST_NOTE, Math.round(midi)));
+    const { notes } = this.#parts;
+    if (document.activeElement !== notes) notes.value = Math.min(HIGHEST_NOTE, Math.max(LOWEST_NOTE, Math.round(midi)));
   }
 
-  #seconds(name, label, changed) {
-    const input = make("input", { type: "number", min: 0, step: 0.01, "aria-label": label });
-    let before = input.value;
-    input.addEventListener("focus", () => (before = input.value));
-    input.addEventListener("change", () => {
-      if (Number.isFinite(input.valueAsNumber)) changed(input.valueAsNumber);
-      else input.value = before; // not a number
+  #turn(draw) {
+    draw.setAttribute("aria-pressed", !this.draws);
+    this.#editor.select(null);
+  }
+
+  /** The tools that are used less. */
+  #further(tools) {
+    const editor = this.#editor, apply = (edit) => () => editor.apply(edit());
+    // typed beyond its other end, the selection moves and keeps its length: the other end is typed next
+    const from = seconds(tr("From"), tr("From (seconds)"), (at) => {
+      const { start, end } = editor.selection ?? { start: at, end: at + TYPED_S };
+      editor.select(at, at < end ? end : at + end - start);
     });
-    return { input, label: make("label", {}, name, " ", input) };
+    const to = seconds(tr("to"), tr("To (seconds)"), (at) => {
+      const { start, end } = editor.selection ?? { start: at - TYPED_S, end: at };
+      editor.select(at > start ? start : at - (end - start), at);
+    });
+    const over = number(tr("Milliseconds"), tools.smooth.settings.milliseconds, tools.smooth.settings.milliseconds.default, 10);
+    const octave = (by, label, title) => button(label, title, apply(() => ({ tool: "octave", by })));
+    const scale = make("select", { "aria-label": tr("Scale") }, ...tools.snap.settings.scale.words.map((word) => make("option", { value: word }, nameOfScale(word))));
+    const strength = number(tr("Strength (%)"), { minimum: 0, maximum: 100 }, 100, 5);
+    const notes = make("select", { "aria-label": tr("Note") });
+    for (let midi = HIGHEST_NOTE; midi >= LOWEST_NOTE; midi--) notes.append(make("option", { value: midi, selected: midi === MIDDLE_C }, noteName(midi)));
+    Object.assign(this.#parts, { from: from.input, to: to.input, notes });
+    return [
+      [from.label, to.label, make("span", { class: "pitch-unit" }, "s")],
+      IN_MENU.map((name) => this.#shapes[name].label),
+      [octave(-1, tr("Octave down"), tr("Pitch detected an octave too high")), octave(1, tr("Octave up"), tr("Pitch detected an octave too low")), octave("auto", tr("Find and fix"), tools.octave.meaning)],
+      [make("label", {}, tr("Scale") + " ", scale), strength.label, button(tr("Snap"), tools.snap.meaning, apply(() => ({ tool: "snap", strength: strength.value() / 100, scale: scale.value })))],
+      [over.label, button(tr("Smooth"), tools.smooth.meaning, apply(() => ({ tool: "smooth", milliseconds: over.value() })))],
+      [make("label", {}, tr("Or one note:") + " ", notes), button(tr("Set note"), tr("One steady note, without vibrato"), () => editor.setNote(Number(notes.value)))],
+    ].map((row) => make("div", { class: "pitch-group" }, row));
   }
+}
 
-  #walk(event, names) {
-    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-    if (!step || event.altKey) return;
-    event.preventDefault();
-    this.choose(names[(names.indexOf(this.chosen) + step + names.length) % names.length], true);
-  }
+function seconds(name, label, changed) {
+  const input = make("input", { type: "number", min: 0, step: 0.01, "aria-label": label });
+  let before = input.value;
+  input.addEventListener("focus", () => (before = input.value));
+  input.addEventListener("change", () => {
+    if (Number.isFinite(input.valueAsNumber)) changed(input.valueAsNumber);
+    else input.value = before; // not a number
+  });
+  return { input, label: make("label", {}, name, " ", input) };
 }
 
 function nameOfScale(word) {
@@ -170,40 +147,31 @@ function nameOfScale(word) {
   return mode === "major" ? tr("{note} major", { note }) : mode === "minor" ? tr("{note} minor", { note }) : tr("chromatic");
 }
 
-function group(label, ...children) {
-  return make("div", { class: "pitch-group", role: "group", "aria-label": label }, ...children);
-}
-
 function button(text, title, does, label = null) {
   return make("button", { type: "button", class: "pitch-button", title, "aria-label": label, onclick: does }, text);
 }
 
-function hint(text) {
-  return make("span", { class: "pitch-hint help-text" }, text);
-}
-
-/** A slider in hundredths of a setting, whose default a double click brings back. */
-function slider(name, { minimum, maximum, default: usual, meaning }, step, changed) {
-  const [least, most] = [minimum, maximum].map((limit) => Math.max(-FURTHEST_CENTS, Math.min(FURTHEST_CENTS, 100 * limit)));
+/** A slider of a setting in units of it, whose default a double click brings back. changed(value, isDone) */
+function slider(name, { minimum, maximum, default: usual, meaning }, unit, step, furthest, changed) {
+  const [least, most] = [minimum, maximum].map((limit) => Math.max(-furthest, Math.min(furthest, limit / unit)));
   const input = make("input", { type: "range", min: least, max: most, step, "aria-label": name, title: meaning });
   const shown = make("output", { translate: "no" });
-  const say = () => (shown.textContent = fixed(input.valueAsNumber, 0));
-  const set = (value) => changed(value / 100);
-  input.addEventListener("input", say);
-  input.addEventListener("change", () => set(input.valueAsNumber));
-  input.addEventListener("dblclick", () => set(100 * usual));
-  const show = (value = usual, isOn = true) => {
-    input.value = String(100 * value);
-    input.disabled = !isOn;
+  const say = () => (shown.textContent = fixed(input.valueAsNumber, step < 1 ? 1 : 0));
+  const set = (value, isDone) => changed(Math.round(1000 * value * unit) / 1000, isDone);
+  input.addEventListener("input", () => (say(), set(input.valueAsNumber, false)));
+  input.addEventListener("change", () => set(input.valueAsNumber, true));
+  input.addEventListener("dblclick", () => set(usual / unit, true));
+  const show = (value = usual) => {
+    input.value = String(value / unit);
     say();
   };
-  show(usual, false);
-  return { show, label: make("label", { class: "pitch-slider" }, name, " ", input, shown) };
+  show();
+  return { show, label: make("label", { class: "pitch-slider" }, make("span", {}, name), input, shown) };
 }
 
 function number(name, { minimum, maximum }, value, step) {
   const input = make("input", { type: "number", min: minimum, max: maximum, step, value });
   const within = () => Math.min(maximum, Math.max(minimum, Number.isFinite(input.valueAsNumber) ? input.valueAsNumber : value));
   input.addEventListener("change", () => input.value && (input.value = within()));
-  return { input, label: make("label", {}, name, " ", input), value: within };
+  return { input, label: make("label", {}, make("span", {}, name), " ", input), value: within };
 }

@@ -1,15 +1,20 @@
-"""The pitch editor, a mode of the instrument: edits a take's pitch, and renders anew what was edited."""
+"""The pitch editor, a mode of the instrument: edits a take's pitch, and renders anew what was edited.
 
+What is touched is heard at once; the whole follows once there is a pause, in one result of this opening of the editor.
+"""
+
+from contextlib import suppress
 from typing import NotRequired
 
 import gradio as gr
 from typing_extensions import TypedDict
 
-from engine.errors import EngineError
+from engine.errors import EngineError, SettingsError
 from engine.texts import tr
+from studio.actions.conversions.edit_previews import preview_edit
 from studio.actions.conversions.edits import changes_view, edit_view, start_edit
 from studio.actions.conversions.takes import result_view
-from studio.actions.tasks import cancel_task
+from studio.actions.tasks import cancel_task, delete_tasks
 from studio.errors import NotFound
 from studio.page.convert.instrument import brought, part
 from studio.page.parts import analyses
@@ -47,19 +52,37 @@ class AskedEdits(TypedDict):
     edits: Edits
 
 
+class AskedPreview(AskedEdits):
+    """What the editor tells: a stretch to be heard with edits."""
+
+    start_s: float
+    end_s: float
+
+
+class Rendering(TypedDict):
+    """A conversion that edits make. of: what it is an edit of; instead: an earlier one, whose place it takes."""
+
+    task: str
+    of: str
+    instead: str | None
+
 
 class PitchEditor:
     """Layout, events and their wiring; to be made where the editor shall be.
 
-    chosen: the take to edit, {task, take}, or None. done: receives the id of the conversion that the edits made.
+    chosen: the take to edit, {task, take}, or None. done: receives the id of the conversion that the edits made, and
+    replaced that of the one whose place it takes.
     """
 
-    def __init__(self, page: Page, instrument: gr.HTML, chosen: gr.State, done: gr.State) -> None:
-        self.done, self.is_open = done, gr.State(False)
+    def __init__(
+        self, page: Page, instrument: gr.HTML, chosen: gr.State, done: gr.State, replaced: gr.State
+    ) -> None:
+        self.done, self.replaced, self.is_open = done, replaced, gr.State(False)
         self.opened = gr.State(None)  # {task, take, id}: what is in the editor
         self.rendering = remembered("pitch-editor")  # the id of the conversion that is rendered
+        self.made = gr.State(None)  # `Rendering`: the last one since the editor was opened
         self.watching = WatchedTask(_POLL_S)
-        self.editor = part()
+        self.editor, self.heard = part(), part()
         with gr.Row(visible=False) as self.going:
             self.progress = gr.HTML(elem_id="pitch-editor-progress")
             self.cancel = gr.Button(tr("Cancel"), size="sm", scale=0, min_width=90)
@@ -70,12 +93,15 @@ class PitchEditor:
         editor, opened, rendering, problem = self.editor, self.opened, self.rendering, self.problem
         in_editor = [opened, editor]
         rendered = [rendering, self.watching.timer, self.going, self.progress, editor]
-        page.on_data(instrument.edit, self.turn, [chosen], [self.is_open, *in_editor], notice=problem, **LATEST)
-        page.on(chosen.change, self.show, [chosen, self.is_open, opened], in_editor, notice=problem)
+        turned = [self.is_open, self.made, *in_editor]
+        page.on_data(instrument.edit, self.turn, [chosen], turned, notice=problem, **LATEST)
+        page.on(chosen.change, self.show, [chosen, self.is_open, opened, self.made], in_editor, notice=problem)
         page.on_data(instrument.wanted, self.show_again, [chosen], in_editor, notice=problem)
         page.on_data(instrument.changed, self.change, [opened], [editor], notice=problem, **LATEST)
-        page.on_data(instrument.ordered, self.render, [opened], rendered, notice=problem)
-        self.watching.wire(page, self.watch, [rendering, opened], [*rendered, self.done], notice=problem)
+        page.on_data(instrument.previewed, self.preview, [opened], [self.heard], notice=problem, **LATEST)
+        page.on_data(instrument.ordered, self.render, [opened, self.made], [*rendered, self.made], notice=problem)
+        watched = [*rendered, self.replaced, self.done]
+        self.watching.wire(page, self.watch, [rendering, opened, self.made], watched, notice=problem)
         page.on(page.blocks.load, self.come_back, [rendering], [self.watching.timer, self.going])
         page.on(self.cancel.click, self.stop, [rendering], [], notice=problem)
 
@@ -83,9 +109,13 @@ class PitchEditor:
         """Open or close the editor."""
         if not to["isOn"] or not take:
             return {self.is_open: False} | self._close()
-        return {self.is_open: True} | self._open(visit, take)
+        return {self.is_open: True, self.made: None} | self._open(visit, take)
 
-    def show(self, visit: Visit, take: Take | None, is_open: bool, before: Take | None) -> Updates:
+    def show(
+        self, visit: Visit, take: Take | None, is_open: bool, before: Take | None, made: Rendering | None
+    ) -> Updates:
+        if take and made and take["task"] == made["task"] and made["instead"]:
+            _forget(visit, made["instead"])
         if not is_open or (take and before and all(take[name] == before[name] for name in ("task", "take"))):
             return None
         return self._open(visit, take) if take else self._close()
@@ -105,38 +135,50 @@ class PitchEditor:
             return {self.editor: refused, self.problem: show_error(sentence_of(error))}
         return {self.editor: brought("editor", answer | {"changes": changes})}
 
-    def render(self, visit: Visit, data: AskedEdits, now: Take | None) -> Updates:
+    def preview(self, visit: Visit, data: AskedPreview, now: Take | None) -> Updates:
+        """Bring the sound of what is being edited."""
         if not now or data["id"] != now.get("id"):
             return None
+        try:
+            heard = visit.do(preview_edit, now["task"], now["take"], data["edits"], data["start_s"], data["end_s"])
+        except SettingsError:  # said once they are made
+            return None
+        told = {"version": data.get("version"), **heard} if heard else None
+        return {self.heard: brought("heard", told)}
+
+    def render(self, visit: Visit, data: AskedEdits, now: Take | None, made: Rendering | None) -> Updates:
+        if not now or data["id"] != now.get("id"):
+            return None
+        before = made if made and made["task"] == now["task"] else None
+        of, instead = (before["of"], before["task"]) if before else (now["task"], None)
+        task_id = visit.do(start_edit, now["task"], now["take"], data["edits"], of)
+        making: Rendering = {"task": task_id, "of": of, "instead": instead}
         return {
-            self.rendering: visit.do(start_edit, now["task"], now["take"], data["edits"]),
+            self.rendering: task_id,
+            self.made: making,
             **self.watching.begin(),
             self.editor: brought("editor", {"id": data["id"], "isBusy": True}),
             self.going: gr.Row(visible=True),
             self.progress: progress_bar(0.0, tr("Starting")),
         }
 
-    def watch(self, visit: Visit, task_id: str | None, now: Take | None) -> Updates:
-        over: Values = {
-            self.rendering: None,
-            **self.watching.end(),
-            self.going: gr.Row(visible=False),
-        }
-        if now:
-            over[self.editor] = brought("editor", {"id": now.get("id"), "isBusy": False})
+    def watch(self, visit: Visit, task_id: str | None, now: Take | None, made: Rendering | None) -> Updates:
+        over: Values = {self.rendering: None, **self.watching.end(), self.going: gr.Row(visible=False)}
+        idle: Values = {self.editor: brought("editor", {"id": now.get("id"), "isBusy": False})} if now else {}
         if task_id is None:
-            return over
+            return over | idle
         try:
             view = visit.do(result_view, task_id, visit.base_url, visit.now_s)
         except NotFound:  # it was deleted in the history
-            return over
+            return over | idle
         if view["state"] in analyses.BUSY:
             return {self.progress: progress_bar(view["progress"], progress_line(view))}
-        if view["state"] == "completed":
-            return over | {self.done: task_id, self.problem: silent()}
+        if view["state"] == "completed":  # the editor is busy until this one is in it
+            instead = made["instead"] if made and made["task"] == task_id else None
+            return over | {self.replaced: instead, self.done: task_id, self.problem: silent()}
         if view["state"] == "failed":
-            return over | {self.problem: show_error(view["error"] or "")}
-        return over | {self.problem: inform(tr("Rendering cancelled. Nothing was changed."))}
+            return over | idle | {self.problem: show_error(view["error"] or "")}
+        return over | idle | {self.problem: inform(tr("Rendering cancelled. Nothing was changed."))}
 
     def come_back(self, visit: Visit, task_id: str | None) -> Updates:
         """Watch what was being rendered when this browser left."""
@@ -157,3 +199,11 @@ class PitchEditor:
 
     def _close(self) -> Values:
         return {self.opened: None, self.editor: brought("editor", None)}
+
+
+def _forget(visit: Visit, task_id: str) -> None:
+    """Delete what the page made by itself, unless somebody named or starred it."""
+    with suppress(NotFound):
+        takes = visit.do(result_view, task_id, visit.base_url, visit.now_s)["takes"]
+        if not any(take["name"] or take["starred"] for take in takes):
+            visit.do(delete_tasks, [task_id])

@@ -64,7 +64,7 @@ class Result:
         page.on(chosen.change, self.make_way, [*shown, chosen], [self.now, self.ended, *takes.outputs], **IN_TURN)
         page.on_seen(tab, self.look_again, shown, outputs)
         page.on(self.cancel.click, self.stop, [*shown, chosen], outputs)
-        edited = [takes.edited, *shown, chosen]
+        edited = [takes.edited, takes.replaced, *shown, chosen]
         page.on(takes.edited.change, self.show_edited, edited, [*self.watched, self.ended], notice=takes.problem)
         brought = [self.now, self.kept, self.watching.timer, *self.recording.outputs]
         page.on(takes.earlier.input, self.go_back, [takes.earlier, *shown, chosen], brought, notice=takes.problem)
@@ -156,12 +156,14 @@ class Result:
         return self.begun(visit, task_id, _source_of(now), kept)
 
     def show_edited(
-        self, visit: Visit, task_id: str | None, now: Now | None, kept: Sequence[Now], chosen: Chosen | None
-    ) -> Updates:
+        self, visit: Visit, task_id: str | None, replaced: str | None, now: Now | None, kept: Sequence[Now],
+        chosen: Chosen | None,
+    ) -> Updates:  # fmt: skip
         """Show a conversion that came of takes: of the recording of these, which may have been put away since."""
         if not task_id:
             return None
         view = view_of(visit, task_id)
+        kept = [one for one in kept if one["task"] != replaced]
         source = next((one for one in kept if one["task"] == view["edited"]), now)
         begun = self.begun(visit, task_id, _source_of(source) if source else {}, kept)
         if source is None or _is_of(source, chosen):

@@ -100,7 +100,8 @@ class AskedFile(TypedDict):
 class Takes:
     """The part of the result that is shown once a conversion is done. now: the conversion that is shown.
 
-    edited: the id of a conversion that came of editing the pitch. in_download: whether effects are in downloads.
+    edited: the id of a conversion that came of editing the pitch; replaced: of the one whose place it takes.
+    in_download: whether effects are in downloads.
     """
 
     def __init__(
@@ -117,8 +118,8 @@ class Takes:
                 elem_id="convert-earlier", elem_classes="names",
             )  # fmt: skip
         self.pitch = Pitch(page, now)
-        self.edited = gr.State(None)
-        PitchEditor(page, instrument, self.pitch.wanted, self.edited)
+        self.edited, self.replaced = gr.State(None), gr.State(None)
+        PitchEditor(page, instrument, self.pitch.wanted, self.edited, self.replaced)
         with layout.scores, gr.Accordion(tr("Scores"), open=False, visible=False) as self.fold:
             self.scores = gr.HTML(elem_id="convert-scores")
         downloaded = [self.part, self.brought]

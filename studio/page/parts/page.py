@@ -88,7 +88,7 @@ class Visit:
     def do(self, action: Callable[Concatenate[Studio, Account, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Do `action(studio, account, ...)` as this visitor; what takes a while outside of this process, when the
         account's turn comes. Raises what it raises, and TooMany."""
-        if cost_of(action) is Cost.APART:
+        if cost_of(action) in (Cost.APART, Cost.WARM):
             return self.studio.apart(self.account, action, self.account, *args, **kwargs).result()
         return action(self.studio, self.account, *args, **kwargs)
 

@@ -14,10 +14,10 @@ import pytest
 from engine.errors import ProfileError
 from studio.actions.uploads import scratch_folder
 from studio.errors import DiskFull, Invalid, Unavailable
-from studio.executors.action_processes import ApartActions
+from studio.executors.action_processes import LONG_S, ApartActions
 from studio.settings.environment import load_settings
 from studio.settings.service import ServiceSettings
-from studio.store.studio import Studio, open_studio
+from studio.store.studio import Cost, Studio, costs, open_studio
 from tests.waiting import PATIENCE_S, wait_until
 
 # ---- what the processes do: they import this module
@@ -25,6 +25,12 @@ from tests.waiting import PATIENCE_S, wait_until
 
 def whereabouts(studio: Studio, *given: str, **options: str) -> tuple:
     return os.getpid(), studio.local, studio.settings, os.environ["OMP_NUM_THREADS"], given, options
+
+
+@costs(Cost.WARM)
+def stay_long(studio: Studio, seconds: float) -> int:
+    time.sleep(seconds)
+    return os.getpid()
 
 
 def say_where_and_hang(studio: Studio, place: Path) -> None:
@@ -91,6 +97,13 @@ def test_apart_actions_raise_the_errors_of_the_action(studio):
     bug = error_of("bug")
     assert isinstance(bug, RuntimeError)
     assert "ZeroDivisionError: a bug" in str(bug)  # for the log; a client is told nothing of it
+
+
+def test_warm_actions_share_one_process_that_long_ones_do_not_end(studio):
+    other = studio.apart(studio.local, whereabouts).result(PATIENCE_S)[0]
+    asked = (studio.apart(studio.local, stay_long, seconds) for seconds in (0.0, LONG_S + 0.2, 0.0))
+    first, long, last = (one.result(PATIENCE_S) for one in asked)
+    assert first == long == last != other
 
 
 def test_apart_actions_go_on_after_a_killed_process(studio, tmp_path):

@@ -19,9 +19,16 @@ BLANK = """<!doctype html><html><head><link rel="icon" href="data:,"><link rel="
 <script type="module" src="/page-files/pitch-editor.js"></script></head><body></body></html>"""
 OPEN = """async (given) => {
   await customElements.whenDefined("timbre-pitch-editor");
+  if (window.editor) window.editor.data = null; // of the test before
   const editor = document.createElement("timbre-pitch-editor");
   window.editor = editor;
+  const { Steps } = await import("/page-files/edit-steps.js");
+  for (const [target, name, listener] of window.steps?.heard ?? []) target.removeEventListener(name, listener);
+  window.steps = new Steps(() => {}, (again) => { window.again = again; });
+  for (const [target, name, listener] of steps.heard) target.addEventListener(name, listener);
   window.ordered = [];
+  window.previewed = [];
+  editor.addEventListener("tell-previewed", (told) => window.previewed.push(told.detail));
   window.sought = [];
   editor.addEventListener("tell-changed", async (told) => { editor.data = await answer(told.detail); });
   editor.addEventListener("tell-ordered", (told) => window.ordered.push(told.detail));
@@ -125,20 +132,17 @@ def press(page: Page, name: str) -> None:
     page.get_by_role("button", name=name, exact=True).click()
 
 
-def choose_tool(page: Page, name: str) -> None:
-    page.get_by_role("radio", name=name, exact=True).click()
-
-
 # ---- selection
 
 
 def test_pitch_editor_selects_a_stretch_by_dragging(editor):
-    expect(editor.get_by_role("button", name="+1", exact=True)).to_be_disabled()
+    bubble = editor.locator(".pitch-bubble")
+    expect(bubble).to_be_hidden()
     where = editor.locator(".roll-stage").bounding_box()
     drag(editor, (1.2, 62), (2.0, 62))
     assert selection(editor) == pytest.approx((1.2, 2.0), abs=0.02)
     assert editor.locator(".roll-stage").bounding_box() == where  # nothing moves under the pointer
-    expect(editor.get_by_role("button", name="+1", exact=True)).to_be_enabled()
+    expect(bubble).to_be_visible()
     expect(editor.locator(".pitch-where").first).to_contain_text("A3 +0 ct")
     drag(editor, (2.0, 62), (2.4, 62))  # its end is taken along
     assert selection(editor) == pytest.approx((1.2, 2.4), abs=0.02)
@@ -156,6 +160,8 @@ def test_pitch_editor_selects_notes_by_double_click_and_keys(editor):
 
 
 def test_pitch_editor_selects_by_typed_times_buttons_and_keys(editor):
+    press(editor, "All")
+    open_more(editor)
     editor.get_by_label("From (seconds)").fill("1.25")
     editor.get_by_label("to (seconds)").fill("1.75")
     editor.keyboard.press("Tab")
@@ -171,7 +177,8 @@ def test_pitch_editor_selects_by_typed_times_buttons_and_keys(editor):
     assert selection(editor) == (1.0, 2.0)
     press(editor, "All")
     assert selection(editor) == (0, SECONDS)
-    press(editor, "None")
+    editor.locator(".roll-stage").focus()
+    editor.keyboard.press("Escape")
     assert selection(editor) is None
     editor.locator(".roll-stage").focus()
     editor.keyboard.press("Control+a")
@@ -196,18 +203,79 @@ def test_pitch_editor_shifts_a_selection_by_dragging_the_curve(editor):
     becomes(editor, 170, 57 + edit["semitones"])
     becomes(editor, 120, 57 + edit["semitones"])
     becomes(editor, 90, 57.0)
-    expect(editor.get_by_text("s to re-render.")).to_contain_text("1.2 s")
 
 
-def test_pitch_editor_shifts_by_semitones_that_are_typed(editor):
-    by = editor.get_by_label("Semitones")
-    expect(by).to_be_disabled()
+def test_pitch_editor_moves_to_semitones_that_are_typed(editor):
     editor.mouse.dblclick(*place(editor, 1.5, 62))
-    by.fill("-3.5")
-    by.press("Enter")
-    expect(by).to_have_value("")  # for the next one
-    assert [(one["tool"], one["semitones"]) for one in edits(editor)] == [("shift", -3.5)]
-    becomes(editor, 170, 53.5)
+    by = editor.get_by_label("Pitch (semitones)")
+    for wanted in ("-3.5", "2"):
+        by.fill(wanted)
+        by.press("Enter")
+        assert [(one["tool"], one["semitones"]) for one in edits(editor)] == [("shift", float(wanted))]
+        expect(by).to_have_value(wanted)
+    becomes(editor, 170, 59.0)
+
+
+def test_pitch_editor_asks_for_the_sound_of_what_is_touched_while_it_is_dragged(editor):
+    editor.evaluate("window.previewed.length = 0")
+    editor.mouse.move(*place(editor, 3.5, 60.3))
+    editor.mouse.down()
+    editor.mouse.move(*place(editor, 3.5, 61.3), steps=4)
+    editor.mouse.move(*place(editor, 3.5, 62.3), steps=4)
+    heard = editor.evaluate("window.previewed")  # before it is let go: once for each semitone
+    assert [[one["semitones"] for one in each["edits"]] for each in heard] == [[1], [2]]
+    assert {(one["start_s"], one["end_s"]) for one in heard} == {selection(editor)}
+    assert edits(editor) == []
+    editor.mouse.up()
+    assert editor.evaluate("window.previewed.at(-1).edits") == edits(editor)
+
+
+def test_pitch_editor_previews_what_a_slider_would_do_and_makes_one_step_of_it(editor):
+    press(editor, "All")
+    slider = editor.get_by_label("Drift (%)")
+    for value in (80, 40):
+        slider.evaluate("(one, value) => { one.value = value; one.dispatchEvent(new Event('input')); }", value)
+    assert [one["edits"][0]["drift"] for one in editor.evaluate("window.previewed.slice(-2)")] == [0.8, 0.4]
+    assert edits(editor) == []
+    slider.evaluate("one => one.dispatchEvent(new Event('change'))")
+    assert [one["drift"] for one in edits(editor)] == [0.4, 0.4]
+    editor.evaluate("steps.undo()")
+    assert edits(editor) == []
+
+
+def test_pitch_editor_splits_a_note_and_merges_it_again_without_changing_the_sound(editor):
+    editor.mouse.dblclick(*place(editor, 1.5, 62))
+    press(editor, "Split")
+    assert selection(editor) == pytest.approx((1.0, 1.5), abs=0.02)  # at the cursor
+    notes = "editor.roll.data.notes.map(({ start_s, end_s }) => [start_s, end_s])"
+    assert [start for start, _ in editor.evaluate(notes)] == pytest.approx([1.0, 1.5, 3.0], abs=0.02)
+    read_edits(edits(editor))
+    press(editor, "+")  # of the first half alone
+    becomes(editor, 130, 58.0)
+    becomes(editor, 220, 57.0)
+    for _ in range(2):
+        editor.evaluate("steps.undo()")
+    assert len(editor.evaluate(notes)) == 2
+    press(editor, "All")
+    expect(editor.get_by_role("button", name="Split", exact=True)).to_be_disabled()
+    press(editor, "Merge")
+    assert editor.evaluate(notes) == [[pytest.approx(1.0, abs=0.02), pytest.approx(4.5, abs=0.02)]]
+    read_edits(edits(editor))
+    editor.wait_for_timeout(1600)
+    assert editor.evaluate("window.ordered") == []  # nothing sounds differently
+
+
+def test_pitch_editor_bubble_stands_beside_the_note_within_the_picture_and_is_reached_by_tab(editor):
+    for seconds, note in ((1.2, 57), (4.4, 60.3)):
+        editor.mouse.click(*place(editor, seconds, note))
+        bubble, stage = (editor.locator(one).bounding_box() for one in (".pitch-bubble", ".roll-stage"))
+        assert stage["x"] <= bubble["x"]
+        assert bubble["x"] + bubble["width"] <= stage["x"] + stage["width"]
+        assert stage["y"] <= bubble["y"]
+        assert bubble["y"] + bubble["height"] < place(editor, seconds, note)[1]
+    editor.locator(".roll-stage").focus()
+    editor.keyboard.press("Tab")
+    assert editor.evaluate("Boolean(document.activeElement.closest('.pitch-bubble'))")
 
 
 def test_pitch_editor_drags_a_note_by_semitones_and_with_alt_by_cents(editor):
@@ -216,14 +284,14 @@ def test_pitch_editor_drags_a_note_by_semitones_and_with_alt_by_cents(editor):
     [edit] = edits(editor)
     assert (edit["tool"], edit["semitones"]) == ("shift", 2)
     becomes(editor, 370, 62.3)
-    press(editor, "None")
+    editor.keyboard.press("Escape")
     editor.keyboard.down("Alt")
     drag(editor, (1.5, 57), (1.5, 57.45))
     editor.keyboard.up("Alt")
     assert edits(editor)[1]["semitones"] == pytest.approx(0.45, abs=0.08)
     assert edits(editor)[1]["semitones"] != round(edits(editor)[1]["semitones"])
     for _ in range(2):
-        press(editor, "Undo")
+        editor.evaluate("steps.undo()")
     becomes(editor, 370, 60.3)
     becomes(editor, 170, 57.0)
 
@@ -243,9 +311,8 @@ def test_pitch_editor_click_on_a_note_selects_it_and_plays_from_there(editor):
 
 
 def test_pitch_editor_shapes_each_note_of_the_selection(editor):
-    choose_tool(editor, "Note")
-    expect(editor.get_by_label("Vibrato (%)")).to_be_disabled()
     press(editor, "All")
+    open_more(editor)
     set_slider(editor, "Centre (cents)", 40)
     set_slider(editor, "Vibrato (%)", 0)
     assert [(one["tool"], one["start_s"], one["centre"], one["vibrato"]) for one in edits(editor)] == [
@@ -255,11 +322,12 @@ def test_pitch_editor_shapes_each_note_of_the_selection(editor):
     becomes(editor, 170, 57.4)
     becomes(editor, 370, 60.7)
     editor.mouse.dblclick(*place(editor, 1.5, 62))
+    open_more(editor)
     expect(editor.get_by_label("Centre (cents)")).to_have_value("40")
     set_slider(editor, "Slope (cents)", 100)
     assert [one.get("slope") for one in edits(editor)] == [1, None]
     becomes(editor, 110, 57.4 - 0.43, 0.05)
-    editor.keyboard.press("Control+z")
+    editor.evaluate("steps.undo()")
     becomes(editor, 110, 57.4)
     expect(editor.get_by_label("Slope (cents)")).to_have_value("0")
     editor.get_by_label("Drift (%)").focus()
@@ -269,6 +337,11 @@ def test_pitch_editor_shapes_each_note_of_the_selection(editor):
 
 def set_slider(page: Page, label: str, value: int) -> None:
     page.get_by_label(label).fill(str(value))
+
+
+def open_more(page: Page) -> None:
+    if not page.locator(".pitch-more[open]").count():
+        page.locator(".pitch-more summary").click()
 
 
 def test_pitch_editor_corrects_marked_octaves_by_button_and_click(editor):
@@ -291,15 +364,16 @@ def test_pitch_editor_corrects_marked_octaves_by_button_and_click(editor):
     becomes(editor, 350, 48.3)
     expect(places).to_be_hidden()
     assert [(one["tool"], one["by"]) for one in edits(editor)] == [("octave", 1), ("octave", -1)]
-    press(editor, "Undo")
+    editor.evaluate("steps.undo()")
     expect(places).to_have_text("Octave? 1 place")
 
 
 def test_pitch_editor_merges_shifts_of_one_selection(editor):
     editor.mouse.dblclick(*place(editor, 1.5, 62))
     for _ in range(3):
-        press(editor, "+1")
-    press(editor, "−0.1")  # noqa: RUF001 - a real minus, as it is shown
+        press(editor, "+")
+    editor.locator(".roll-stage").focus()
+    editor.keyboard.press("Alt+ArrowDown")
     assert [one["semitones"] for one in edits(editor)] == [pytest.approx(2.9)]
     becomes(editor, 170, 59.9)
     editor.locator(".roll-stage").focus()
@@ -308,19 +382,18 @@ def test_pitch_editor_merges_shifts_of_one_selection(editor):
         editor.keyboard.press("ArrowDown")
     assert edits(editor) == []
     becomes(editor, 170, 57.0)
-    expect(editor.get_by_role("button", name="Apply")).to_be_disabled()
 
 
 def test_pitch_editor_applies_snap_fix_octave_and_smooth(editor):
     editor.mouse.dblclick(*place(editor, 3.5, 62))
-    choose_tool(editor, "Snap to notes")
+    open_more(editor)
     editor.get_by_label("Scale").select_option("C major")
     press(editor, "Snap")
     becomes(editor, 370, 60.0)
-    choose_tool(editor, "Fix octave")
+    open_more(editor)
     press(editor, "Octave down")
     becomes(editor, 370, 48.0)
-    choose_tool(editor, "Smooth")
+    open_more(editor)
     editor.get_by_label("Milliseconds").fill("400")
     press(editor, "Smooth")
     assert [one["tool"] for one in edits(editor)] == ["snap", "octave", "smooth"]
@@ -332,7 +405,7 @@ def test_pitch_editor_applies_snap_fix_octave_and_smooth(editor):
 
 
 def test_pitch_editor_draws_a_curve_and_sets_a_note(editor):
-    choose_tool(editor, "Draw")
+    press(editor, "Draw")
     drag(editor, (1.0, 57), (1.5, 60), (2.0, 58))
     [edit] = edits(editor)
     assert (edit["tool"], edit["start_s"]) == ("draw", pytest.approx(1.0, abs=0.03))
@@ -341,84 +414,93 @@ def test_pitch_editor_draws_a_curve_and_sets_a_note(editor):
     drag(editor, (1.2, 61), (1.8, 61))
     assert len(edits(editor)) == 2
     becomes(editor, 150, 61.0, 0.1)
+    open_more(editor)
     editor.get_by_label("Note", exact=True).select_option(label="E3")
     press(editor, "Set note")
     becomes(editor, 150, 52.0)
 
 
-def test_pitch_editor_chooses_tools_by_arrow_keys(editor):
-    choose_tool(editor, "Shift")
-    editor.keyboard.press("ArrowRight")
-    expect(editor.get_by_role("radio", name="Note", exact=True)).to_be_focused()
-    expect(editor.get_by_role("radio", name="Note", exact=True)).to_have_attribute("aria-checked", "true")
-    editor.keyboard.press("ArrowLeft")
-    editor.keyboard.press("ArrowLeft")
-    expect(editor.get_by_role("radio", name="Draw", exact=True)).to_be_focused()
-
-
 # ---- steps
 
 
-def test_pitch_editor_undoes_and_redoes_edits(editor):
+def test_pitch_editor_edits_are_steps_of_the_page_that_are_undone_and_done_again(editor):
     editor.mouse.dblclick(*place(editor, 1.5, 62))
-    press(editor, "+1")
+    press(editor, "+")
+    editor.locator(".roll-stage").focus()
     editor.keyboard.press("Alt+ArrowRight")
-    press(editor, "+12")
+    press(editor, "+")
     assert len(edits(editor)) == 2
-    press(editor, "Undo")
+    assert editor.evaluate("steps.names.undo") == "Move notes"
+    editor.evaluate("steps.undo()")
     becomes(editor, 370, 60.3)
     becomes(editor, 170, 58.0)
-    editor.keyboard.press("Control+z")
+    editor.evaluate("steps.undo()")
     becomes(editor, 170, 57.0)
-    expect(editor.get_by_role("button", name="Undo")).to_be_disabled()
-    editor.keyboard.press("Control+Shift+z")
-    press(editor, "Redo")
-    becomes(editor, 370, 72.3)
+    assert editor.evaluate("steps.names.undo === undefined")
+    editor.evaluate("steps.redo(); steps.redo()")
+    becomes(editor, 370, 61.3)
     press(editor, "Revert")
     assert edits(editor) == []
-    press(editor, "Undo")
+    editor.evaluate("steps.undo()")
     assert len(edits(editor)) == 2
+
+
+def test_pitch_editor_keeps_a_step_of_a_take_that_is_not_open_until_it_is(editor):
+    editor.mouse.dblclick(*place(editor, 1.5, 62))
+    press(editor, "+")
+    editor.evaluate("editor.data = null; steps.undo()")
+    assert editor.evaluate("steps.names.undo") == "Move notes"  # not lost
+    editor.evaluate("(given) => { editor.data = given; window.again(); }", view())
+    assert edits(editor) == []
+    assert editor.evaluate("steps.names.redo") == "Move notes"
 
 
 def test_pitch_editor_undoes_a_refused_edit(editor):
     editor.mouse.dblclick(*place(editor, 1.5, 62))
-    press(editor, "+1")
+    press(editor, "+")
     editor.evaluate("editor.apply({ tool: 'shift', start_s: 1, end_s: 1.5, semitones: 99 })")
     editor.wait_for_function("editor.edits.length === 1")
     becomes(editor, 170, 58.0)
-    expect(editor.get_by_role("button", name="Redo")).to_be_disabled()
+    assert editor.evaluate("steps.names.redo === undefined")
 
 
 def test_pitch_editor_keeps_unrendered_edits_after_a_reload(editor):
     editor.mouse.dblclick(*place(editor, 1.5, 62))
-    press(editor, "+1")
+    press(editor, "+")
     done = edits(editor)
     editor.evaluate(OPEN, view())
     becomes(editor, 170, 58.0)
     assert edits(editor) == done
-    press(editor, "Undo")
-    assert edits(editor) == []
-    press(editor, "Redo")
     editor.evaluate(OPEN, view(id="another-1"))
     assert edits(editor) == []
     editor.evaluate(OPEN, view(done))  # it has been rendered meanwhile
     assert edits(editor) == done
-    expect(editor.get_by_role("button", name="Apply")).to_be_disabled()
 
 
-def test_pitch_editor_requests_a_render_of_the_edits_once(editor):
+def test_pitch_editor_has_all_rendered_by_itself_once_there_is_a_pause(editor):
     editor.mouse.dblclick(*place(editor, 1.5, 62))
-    press(editor, "+1")
-    press(editor, "Apply")
-    assert editor.evaluate("window.ordered") == [{"id": "task-1", "edits": edits(editor)}]
+    press(editor, "+")
+    editor.wait_for_function("window.ordered.length")
+    first = edits(editor)
+    assert editor.evaluate("window.ordered") == [{"id": "task-1", "edits": first}]
     editor.evaluate("editor.data = { id: 'task-1', isBusy: true }")
-    expect(editor.get_by_role("button", name="Rendering")).to_be_disabled()
-    editor.evaluate("(given) => { editor.data = given; }", view(edits(editor)))
-    expect(editor.get_by_role("button", name="Apply")).to_be_disabled()
-    assert selection(editor) == pytest.approx((1.0, 2.5), abs=0.02)  # as it was
-    press(editor, "Undo")
-    expect(editor.get_by_role("button", name="Apply")).to_be_enabled()
-    becomes(editor, 170, 57.0)
+    press(editor, "+")  # meanwhile
+    editor.wait_for_timeout(1600)
+    assert editor.evaluate("window.ordered.length") == 1  # one after the other
+    editor.evaluate("(given) => { editor.data = given; }", view(first))
+    editor.wait_for_function("window.ordered.length === 2")
+    assert editor.evaluate("window.ordered[1].edits") == edits(editor)
+    assert edits(editor)[0]["semitones"] == 2  # what was done meanwhile is not lost
+    assert selection(editor) == pytest.approx((1.0, 2.5), abs=0.02)
+
+
+def test_pitch_editor_does_not_order_again_what_was_cancelled(editor):
+    editor.mouse.dblclick(*place(editor, 1.5, 62))
+    press(editor, "+")
+    editor.wait_for_function("window.ordered.length")
+    editor.evaluate("editor.data = { id: 'task-1', isBusy: true }; editor.data = { id: 'task-1', isBusy: false };")
+    editor.wait_for_timeout(1600)
+    assert editor.evaluate("window.ordered.length") == 1
 
 
 def test_pitch_editor_requests_an_unknown_take_after_partial_data(editor):
