@@ -400,7 +400,8 @@ def _separated(
     found, kept = (stages.find(name) for name in names)
     if found is not None and kept is not None:
         return found, kept, 0.0
-    separate_file(song, *map(stages.new, names), separator(), within(report, 0.0, _SEPARATED))
+    vocal, backing = (stages.new(name) for name in names)
+    separate_file(song, vocal, backing, separator(), within(report, 0.0, _SEPARATED))
     report(_SEPARATED, tr("separating"))
     vocal, backing = (stages.keep(name) for name in names)
     return vocal, backing, _SEPARATED
