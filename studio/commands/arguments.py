@@ -16,7 +16,7 @@ Recording = Annotated[Path, typer.Argument(metavar="IN|-", help=tr(
     "A recording: wav, flac, mp3, ogg, opus, aiff, m4a; - is standard input.",
 ))]
 Form = Annotated[str | None, typer.Option("--format", metavar="|".join(FORMATS), rich_help_panel=RESULTS, help=tr(
-    "The format of results that -o gives no suffix, as of -o -. (Default: wav.)",
+    "The format where -o names none, as with -o -. (Default: wav.)",
 ))]
 VoiceId = Annotated[str, typer.Option("-v", "--voice", metavar="ID", autocompletion=complete_voice, help=tr(
     "The voice to convert with; `voices` lists them.",

@@ -277,7 +277,7 @@ def _names_of(sounddevice: ModuleType, devices: _Devices) -> _Devices:
 def _awaited(keys: "Keys", reopen: "Callable[[], Stream]") -> "Stream | None":
     """Wait until a device that is gone is back; None if q is pressed. Raises EngineError if that takes long."""
     typer.echo(err=True)  # after the line that is written over
-    say(tr("The sound device is gone. It goes on when you connect it again; q ends."))
+    say(tr("The audio device was disconnected. Live goes on as soon as you connect it again; q quits."))
     for _ in range(round(_BACK_WITHIN_S / _LOOKS_EVERY_S)):
         if not keys.look():
             return None

@@ -19,7 +19,8 @@ from studio.settings.service import ServiceSettings
 @in_one_sentence
 def serve(
     verbose: Annotated[
-        bool, typer.Option("--verbose", help=tr("Show the log on a terminal, too; elsewhere it is always shown."))
+        bool,
+        typer.Option("--verbose", help=tr("Show the log on a terminal too; without a terminal it is always shown.")),
     ] = False,
     **given: str | None,
 ) -> None:

@@ -36,13 +36,14 @@ class Newest:
 def update() -> None:
     """Say whether there is a newer version, what is new in it, and the command that installs it here.
 
-    It looks where this one came from (a folder, its repository, a wheel, or a package index) and changes nothing.
+    Looks only where this installation came from (a folder, its repository, a wheel or a package index), and changes
+    nothing.
     """
     newest = find_newest()
     if _numbers(newest.version) <= _numbers(__version__):
-        show(tr("This is {version}, the newest version where it came from.", version=__version__))
+        show(tr("You have {version}, the newest version available.", version=__version__))
         return
-    show(tr("This is {version}; {newest} is there.", version=__version__, newest=newest.version))
+    show(tr("You have {version}; {newest} is available.", version=__version__, newest=newest.version))
     if new := changes_since(__version__, newest.changes):
         typer.echo(f"\n{new}\n")
     show(tr("To install it: {command}", command=newest.command))

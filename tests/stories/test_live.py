@@ -182,7 +182,7 @@ def test_live_reports_a_lost_microphone_and_goes_on_when_it_is_back(page):
       navigator.mediaDevices.enumerateDevices = async () => [];
       for (const track of window.tracks) track.dispatchEvent(new Event('ended'));
     }""")
-    expect(status(page)).to_contain_text("The microphone is gone.")
+    expect(status(page)).to_contain_text("The microphone was disconnected.")
     expect(page.locator("timbre-live")).to_have_attribute("data-state", "stopped")
     page.evaluate("""() => {
       navigator.mediaDevices.enumerateDevices = window.known;

@@ -286,7 +286,8 @@ def test_a_recording_outlives_its_microphone_and_a_failed_upload(singer, tmp_pat
         start(page)
         lasts(page, 2)
         page.evaluate("() => window.tracks.at(-1).dispatchEvent(new Event('ended'))")
-        expect(recorder(page).locator(".said")).to_have_text("The microphone is gone. What it had given is kept.")
+        lost = "The microphone was disconnected. What was recorded is kept."
+        expect(recorder(page).locator(".said")).to_have_text(lost)
         with page.expect_download() as download:
             recorder(page).get_by_role("link", name="Save the recording").click()
         assert re.fullmatch(r"Recording \d\d \w{3} \d\d\.\d\d\.\d\d\.wav", download.value.suggested_filename)

@@ -233,7 +233,7 @@ export class PitchEditor extends HTMLElement {
     if (by) this.apply({ tool: "shift", semitones: by });
   }
 
-  /** Change {vibrato, drift, centre, slope, formant, level} of each note of the selection; isDone: false while a slider is dragged. */
+  /** Change {vibrato, drift, centre, slope} of each note of the selection; isDone: false while a slider is dragged. */
   shape(change, isDone = true) {
     if (!this.selection) return;
     const edits = this.edits.slice();

@@ -11,8 +11,6 @@ import { fixed, ntr, tr } from "./texts.js";
 const SHAPES = {
   vibrato: { label: tr("Vibrato (%)"), unit: 0.01, step: 5, furthest: 200 },
   drift: { label: tr("Drift (%)"), unit: 0.01, step: 5, furthest: 200 },
-  formant: { label: tr("Formant (semitones)"), unit: 1, step: 0.5, furthest: 12 },
-  level: { label: tr("Level (dB)"), unit: 1, step: 0.5, furthest: 12 },
   centre: { label: tr("Centre (cents)"), unit: 0.01, step: 1, furthest: 200 },
   slope: { label: tr("Slope (cents)"), unit: 0.01, step: 5, furthest: 200 },
 };

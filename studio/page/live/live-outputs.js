@@ -66,7 +66,7 @@ export class OutputChoice {
     this.#asked.hidden = !this.chosen.output.isGone;
     if (this.#asked.hidden) return this.#asked.replaceChildren();
     const instead = make("button", { type: "button", class: "pill", onclick: () => this.#takeDefault() }, tr("Play on the default output"));
-    this.#asked.replaceChildren(make("span", {}, tr("{label} is not connected, so nothing is played. It goes on when you connect it, or choose another output.", { label: output.label })), instead);
+    this.#asked.replaceChildren(make("span", {}, tr("{label} is not connected, so nothing is played. Connect it, or choose another output.", { label: output.label })), instead);
   }
 
   #takeDefault() {

@@ -56,7 +56,7 @@ export class LivePanel {
     this.microphone = new MicrophoneChoice({ device: () => this.#counts(), input: () => told.input() });
     this.outputs = new OutputChoice(() => told.output());
     this.hear = button(tr("Hear yourself"), () => told.hear(), { class: "pill wide", "aria-pressed": "false", title: tr("Your microphone as it is, without a voice and without delay.") });
-    this.tone = button(tr("Test tone"), () => told.tone(), { class: "pill wide", title: tr("Two seconds on the output: the other program must show a level.") });
+    this.tone = button(tr("Test tone"), () => told.tone(), { class: "pill wide", title: tr("Plays two seconds on the output: you should see a level in the other program.") });
     this.warned = make("p", { class: "warned", role: "status" });
     this.button = make("button", { type: "button", class: "start", onclick: () => told.start() }, tr("Start"));
     this.record = button("", () => told.record(), { class: "pill record", "aria-pressed": "false" });

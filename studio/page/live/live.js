@@ -18,8 +18,8 @@ const WHILE_SINGING = [
 ];
 const SILENT_DB = -100;
 const LEVELS_MS = 50; // between two pictures of the levels: more would take time from the conversion
-const GONE = tr("The microphone is gone. It goes on when you connect it again.");
-const UNPLUGGED = tr("The microphone is gone.");
+const GONE = tr("The microphone was disconnected. Live goes on as soon as you connect it again.");
+const UNPLUGGED = tr("The microphone was disconnected.");
 const CUT = tr("The connection to the studio has ended. Press Start to go on.");
 const UNHEARD = tr("The clicks were not found. Turn the speakers up, or hold the microphone to the headphones, and measure again.");
 const inDb = (share) => (share ? 20 * Math.log10(share) : SILENT_DB);
@@ -294,7 +294,7 @@ class LiveElement extends Listener {
     }
     if (outputs.chosen.output.isGone) return; // which is asked about
     this.#panel.tone.disabled = true;
-    if (isFree) this.#panel.say(tr("A tone is playing: the other program must show a level."));
+    if (isFree) this.#panel.say(tr("A tone is playing: you should see a level in the other program."));
     await playTone(outputs).catch((error) => this.#panel.say(error.message, true));
     this.#panel.tone.disabled = false;
     if (isFree && !this.#running) this.#panel.say("");

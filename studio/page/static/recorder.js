@@ -15,7 +15,7 @@ import { Growing } from "./wav.js";
 const LOWEST_DB = -60, FALL_DB = 1.2; // of the meter, and of its needle in a frame
 const CLIPPED = 0.99; // of full scale
 const MICROPHONE = "M12 3a3 3 0 0 0-3 3v6a3 3 0 0 0 6 0V6a3 3 0 0 0-3-3zM6 11v1a6 6 0 0 0 12 0v-1M12 18v3", CLOSE = "M6 6l12 12M18 6L6 18";
-const GONE = tr("The microphone is gone. What it had given is kept.");
+const GONE = tr("The microphone was disconnected. What was recorded is kept.");
 const HINT = tr("Sing, and see the level; then start.");
 
 /** Return the name of a recording that began at a time: in English, as files have one in every language. */

@@ -216,7 +216,8 @@ def test_a_microphone_that_is_pulled_out_goes_on_when_it_is_back(page):
     plays_on(page, "")
     page.evaluate("unplug()")
     expect(page.locator("timbre-live")).to_have_attribute("data-state", "stopped")
-    expect(page.locator(".status")).to_have_text("The microphone is gone. It goes on when you connect it again.")
+    lost = "The microphone was disconnected. Live goes on as soon as you connect it again."
+    expect(page.locator(".status")).to_have_text(lost)
     page.evaluate("plug('cable')")  # another device
     expect(page.locator("timbre-live")).to_have_attribute("data-state", "stopped")
     page.evaluate("plug('microphone', 'cable')")
@@ -264,7 +265,7 @@ def test_test_tone_sounds_on_the_chosen_output_and_ends(page):
     tone = page.get_by_role("button", name="Test tone")
     tone.click()
     plays_on(page, CABLE)
-    expect(page.locator(".status")).to_have_text("A tone is playing: the other program must show a level.")
+    expect(page.locator(".status")).to_have_text("A tone is playing: you should see a level in the other program.")
     expect(tone).to_be_enabled()
     plays_on(page)
     expect(page.locator(".status")).to_have_text("")
