@@ -53,7 +53,7 @@ def test_renderer_leaves_a_gpu_once_for_each_take(sing, voice, there, left, monk
     with crossings() as crossed:
         found = renderer.render(window)
     assert left == ["cpu"] * settings.takes
-    assert set(crossed) == {"aten.to", "aten._to_copy"}  # nothing else crosses, and nothing is waited for
+    assert set(crossed) <= {"aten.to", "aten._to_copy"}  # nothing else crosses, and nothing is waited for
     assert crossed.count("aten.to") == 1 + 2 * settings.takes  # what was analysed there; each take there and back
     for one, other in zip(found, expected, strict=True):
         assert difference_db(one, other) < NEAR_DB
