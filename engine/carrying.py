@@ -5,13 +5,16 @@ Every copy costs as much as a thousand numbers, and one that is waited for empti
 
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-Held = TypeVar("Held")
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Held = TypeVar("Held", bound="DataclassInstance")
 _ALIGNED = 8  # bytes: where a number of any kind may begin
 
 
@@ -54,21 +57,21 @@ def _unpacked(packed: Tensor, values: Sequence[Tensor]) -> list[Tensor]:
     return found
 
 
-def _tensors(held: Any) -> Iterator[Tensor]:
+def _tensors(held: "DataclassInstance") -> Iterator[Tensor]:
     for field in fields(held):
         value = getattr(held, field.name)
         if isinstance(value, Tensor):
             yield value
-        elif is_dataclass(value):
+        elif is_dataclass(value) and not isinstance(value, type):
             yield from _tensors(value)
 
 
-def _with_tensors(held: Any, there: Iterator[Tensor]) -> Any:
-    changed = {}
+def _with_tensors(held: Held, there: Iterator[Tensor]) -> Held:
+    changed: dict[str, object] = {}
     for field in fields(held):
         value = getattr(held, field.name)
         if isinstance(value, Tensor):
             changed[field.name] = next(there)
-        elif is_dataclass(value):
+        elif is_dataclass(value) and not isinstance(value, type):
             changed[field.name] = _with_tensors(value, there)
     return replace(held, **changed)

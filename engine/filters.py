@@ -12,7 +12,8 @@ from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
 from pathlib import Path
 from threading import Lock
-from typing import Any, Literal
+from types import ModuleType
+from typing import Literal
 
 import numpy as np
 
@@ -36,7 +37,7 @@ _DESIGNED: dict[tuple[int, float | tuple[float, float], Band, int], list[list[fl
 }  # fmt: skip
 
 
-def compiled(name: str) -> Any:
+def compiled(name: str) -> ModuleType:
     """Return a compiled module of scipy; the package around it is not loaded."""
     with _LOADING:
         if name not in sys.modules:
@@ -70,7 +71,7 @@ def quick_size(size: int) -> int:
     return int(_transforms().good_size(size, True))
 
 
-def _transforms() -> Any:
+def _transforms() -> ModuleType:
     return compiled("scipy.fft._pocketfft.pypocketfft")
 
 
@@ -203,7 +204,7 @@ def _refuse_none(size: int) -> None:
         raise ValueError(f"{size} frames have no mean, median or extreme.")
 
 
-def _frames() -> Any:
+def _frames() -> ModuleType:
     return compiled("scipy.ndimage._nd_image")
 
 

@@ -23,7 +23,7 @@ LONGEST_S = 6.0  # of what is rendered
 
 
 @dataclass(frozen=True, eq=False)
-class Heard:
+class PreviewedStretch:
     """A stretch of an edited take, and where it begins, in seconds."""
 
     start_s: float
@@ -58,14 +58,14 @@ class EditPreview:
         self._region = range(0)  # of the recording, which the renderer has, in frames
         self._renderer: PatchRenderer | None = None
 
-    def render(self, edits: Sequence[PitchEdit], start_s: float, end_s: float) -> Heard | None:
+    def render(self, edits: Sequence[PitchEdit], start_s: float, end_s: float) -> PreviewedStretch | None:
         """Return the first patch that touches a stretch, no more of it than LONGEST_S from there on; None where the
         take is as it was converted. Raises SettingsError for edits that cannot be."""
         for patch in plan_patches(self._edit_data, self._number, edits).patches:
             if patch.first < end_s * FRAME_RATE and patch.last > start_s * FRAME_RATE:
                 heard = _shortened(patch)
                 samples = np.concatenate(list(self._renderer_at(heard).render(heard)), 1)
-                return Heard(heard.first / FRAME_RATE, Audio(samples, SAMPLE_RATE))
+                return PreviewedStretch(heard.first / FRAME_RATE, Audio(samples, SAMPLE_RATE))
         return None
 
     def _renderer_at(self, patch: Patch) -> PatchRenderer:

@@ -26,7 +26,7 @@ from engine.conversion.pitch_shaping import fold_pitch, smooth_pitch, snap_pitch
 from engine.conversion.rendering_step import RenderingStep, beyond, share_of_own
 from engine.conversion.settings import ConversionSettings
 from engine.conversion.take_variation import LOUDNESS, PITCH, detune, drift, timbre_offset
-from engine.conversion.window_plans import Analysed, Given, Said, Sound, TakePlan
+from engine.conversion.window_plans import Analysed, Given, Sound, TakePlan, WindowContent
 from engine.devices import alone_on
 from engine.features.analysed_windows import AnalysedWindows, windows_together
 from engine.features.retrieval import retrieve
@@ -322,7 +322,7 @@ class Renderer:
         columns = zip([one.given for one in windows], levels, rooms, pitches, said, kept, strict=True)
         return [Analysed(*of_window, *recorded) for *of_window, recorded in columns]
 
-    def _said(self, given: Sequence[Given]) -> list[Said]:
+    def _said(self, given: Sequence[Given]) -> list[WindowContent]:
         """Return what is said in windows, with the content after retrieval."""
         level, settings, is_sung = self.survey.level.nepers, self.settings, self._is_sung
         envelopes = [(one.envelope - level).clamp_min(SILENT) for one in given]
@@ -335,7 +335,7 @@ class Renderer:
         for one, envelope, loud, content, detail in zip(given, envelopes, loudness, contents, details, strict=True):
             steady = self._steady_content(content, envelope, one.voicing) if is_sung else content
             drawn = retrieve(steady, self.voice.retrieval_frames, settings.retrieval, steady_frames)
-            said.append(Said(envelope, one.voicing, drawn, loud, detail))
+            said.append(WindowContent(envelope, one.voicing, drawn, loud, detail))
         return said
 
     def _contents(self, given: Sequence[Given]) -> list[Tensor]:
@@ -433,7 +433,7 @@ class Renderer:
         sources, residuals = [sound.source for sound in sounds], [one.residual for one in analysed]
         return synthesize_together(self.base.synthesizer, longer, sources, residuals, excitations)
 
-    def _decode(self, said: Sequence[Said], sounds: Sequence[Sound]) -> list[Tensor]:
+    def _decode(self, said: Sequence[WindowContent], sounds: Sequence[Sound]) -> list[Tensor]:
         """Decode the absolute log envelopes of windows, (frames, BANDS) each."""
         step, formants = self._step, self.settings.formant_shift_semitones
         with torch.inference_mode():
@@ -459,7 +459,7 @@ class Renderer:
             timbre = timbre + _TIMBRE_VARIATION * sound.offset @ voice.spread
         return timbre + self._beyond * (voice.timbre - self._source_timbre)
 
-    def _as_recorded(self, said: Said, decoded: Tensor) -> Tensor:
+    def _as_recorded(self, said: WindowContent, decoded: Tensor) -> Tensor:
         """Give what was decoded, (frames, BANDS), what is kept of the recording's articulation: of one of the voice
         itself the envelope, of others what the decoder cannot reproduce."""
         if said.detail is not None:

@@ -18,7 +18,7 @@ from engine.conversion.doubles import Apart
 from engine.conversion.levels import compared_levels
 from engine.conversion.renderer import Melody, Renderer, Sung
 from engine.conversion.settings import ConversionSettings
-from engine.conversion.window_plans import Analysed, Said, TakePlan
+from engine.conversion.window_plans import Analysed, TakePlan, WindowContent
 from engine.errors import VoiceError
 from engine.features.analysed_windows import AnalysedWindows
 from engine.features.survey import Survey
@@ -59,7 +59,7 @@ class RvcRenderer(Renderer):
             loudness = loudness_of((self._placed(measured) - self.survey.level.nepers).clamp_min(SILENT))
             own = content_of(self._contentvec, mid, len(pitch), self.voice.networks.version)
             voicing = self._placed(pitch.voicing)
-            said = Said(self._placed(measured), voicing, self._retrieved(own, voicing), loudness)
+            said = WindowContent(self._placed(measured), voicing, self._retrieved(own, voicing), loudness)
         level_db = compared_levels(mid[window.given], self._compared_hertz)
         return Analysed(window.given, level_db, self._room(measured), pitch, said)
 

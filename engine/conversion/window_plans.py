@@ -25,7 +25,7 @@ class Given:
 
 
 @dataclass(frozen=True)
-class Said:
+class WindowContent:
     """What is said in a window, on the device of the networks; envelopes are relative to the recording's level."""
 
     envelope: Tensor  # (frames, BANDS)
@@ -47,7 +47,7 @@ class Analysed:
     loudness_db: np.ndarray
     room: np.ndarray
     pitch: Pitch
-    said: Said
+    said: WindowContent
     residual: Residual | None = None  # of one frame more
     excitation: RecordedExcitation | None = None  # likewise
 

@@ -32,7 +32,7 @@ class LiveSettings:
     )
     style: str = text_setting(SINGING, tr("Singing keeps the vowels of sustained notes steady."), (SINGING, SPEECH))
     accent: float = setting(
-        0.8, 0.0, 1.0, tr("Whose pronunciation is heard: at 0 your own, which is clearer, at 1 the voice's.")
+        0.8, 0.0, 1.0, tr("Whose pronunciation you hear: at 0 your own, which is clearer, at 1 the voice's.")
     )
     consonant_protection: float = setting(
         0.8, 0.0, 1.0, tr("Whose breaths and unvoiced consonants are heard: at 0 the voice's, at 1 your own.")

@@ -26,6 +26,7 @@ from tests.engine.pretended_gpu import THERE, pretended_gpu
 SETTINGS = ConversionSettings(takes=2, likeness=0.7, formant_shift_semitones=1.0, consonant_protection=0.3)
 PLAN = TrainingPlan(epochs=1, batch=8, foreign=1, evaluate_epochs=1)
 EQUAL_DB = -50.0  # difference of two devices, relative to the sound: below what is heard beside it
+NEAR_DB = -60.0  # of the processor's, for windows in batches
 on_a_real_one = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
 pytestmark = [
     # torch does not know that a tensor that is elsewhere holds its numbers
@@ -66,6 +67,10 @@ def clips(tmp_path_factory, sing):
     return analysed_clips(paths)
 
 
+def difference_db(one: np.ndarray, other: np.ndarray) -> float:
+    return float(10 * np.log10(np.square(one - other).mean() / np.square(other).mean() + 1e-30))
+
+
 def test_pretended_gpu_refuses_mixed_devices_and_numpy():
     with pretended_gpu() as gpu:
         numbers = torch.ones(3).to(gpu)
@@ -77,12 +82,12 @@ def test_pretended_gpu_refuses_mixed_devices_and_numpy():
 
 
 @pytest.mark.system
-def test_convert_on_a_pretended_gpu_is_bit_identical_to_the_processor(song, voice, request):
+def test_convert_on_a_pretended_gpu_is_near_the_processor(song, voice, request):
     wanted = convert(song, voice, SETTINGS)
     request.getfixturevalue("elsewhere")
     found = convert(song, voice, SETTINGS)
     for one, other in zip(wanted.takes, found.takes, strict=True):
-        assert np.array_equal(one.audio.samples, other.audio.samples)
+        assert difference_db(one.audio.samples, other.audio.samples) < NEAR_DB
     assert found.edit_data.voice == wanted.edit_data.voice
 
 
@@ -94,12 +99,12 @@ def test_convert_file_on_a_pretended_gpu_returns_storable_edit_data(song, voice,
     assert np.array_equal(kept.timbre, done.edit_data.timbre)
 
 
-def test_edit_take_on_a_pretended_gpu_is_bit_identical_to_the_processor(song, voice, request):
+def test_edit_take_on_a_pretended_gpu_is_near_the_processor(song, voice, request):
     conversion, edits = convert(song, voice), [Shift(1.0, 1.5, semitones=2.0)]
     wanted = edit_take(song, conversion, 0, voice, edits)
     request.getfixturevalue("elsewhere")
     found = edit_take(song, conversion, 0, voice, edits)
-    assert np.array_equal(wanted.audio.samples, found.audio.samples)
+    assert difference_db(wanted.audio.samples, found.audio.samples) < NEAR_DB
 
 
 @pytest.mark.system

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from engine.conversion.edit_preview import EditPreview  # loads torch
 
 
-class HeardEdit(TypedDict):
+class PreviewedEdit(TypedDict):
     """A stretch of an edited take. url: the sound itself, as WAV; start_s: where it begins in the take."""
 
     url: str
@@ -44,7 +44,7 @@ class _Edited:
 @costs(Cost.WARM)
 def preview_edit(
     studio: Studio, account: Account, task_id: str, take: int, edits: Edits, start_s: float, end_s: float
-) -> HeardEdit | None:
+) -> PreviewedEdit | None:
     """Return how the stretch of a take sounds with these edits, without effects; None where they change nothing of it.
 
     take: 1 for the first. No more is rendered than the stretch with what it changes around it, nothing is stored.

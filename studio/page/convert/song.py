@@ -195,9 +195,12 @@ class Song:
     def _drawn(self, parts: str) -> Values:
         return {self.drawn: brought("parts", parts), self.rows: shown({"parts": parts})}
 
-    def choose(self, visit: Visit, told: Mapping[str, str], *now: Any) -> Updates:
+    def choose(
+        self, visit: Visit, told: Mapping[str, str], files: Mapping[str, str] | None, separate: bool, *typed: str | None
+    ) -> Updates:
         """Take what was chosen in the list, which may be ahead of this answer already."""
-        return {one: value for one, value in (self.draw(visit, told, *now) or {}).items() if one is not self.rows}
+        updates = self.draw(visit, told, files, separate, *typed) or {}
+        return {one: value for one, value in updates.items() if one is not self.rows}
 
     def move(self, visit: Visit, told: Mapping[str, float | None], *typed: str | None) -> Updates:
         """Take the offset to which the backing was dragged; the field for it may not be open."""

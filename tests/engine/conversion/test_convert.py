@@ -97,12 +97,12 @@ def test_conversion_settings_refuse_an_invalid_value_and_name_field_and_range(na
     lowest, highest = FIELDS[name]["minimum"], FIELDS[name]["maximum"]
     assert sentence.startswith(f"{name} must be a")
     assert f"from {lowest} to {highest}" in sentence
-    assert sentence.endswith(f"not {value}.")
+    assert sentence.endswith(f"not {value!r}.".replace("'", '"'))
 
 
 def test_conversion_settings_accept_transpose_auto_and_refuse_an_unknown_word():
     assert ConversionSettings(transpose="auto").transpose == "auto"
-    sentence = r"a number from -24\.0 to 24\.0, or one of the words auto, best, not up"
+    sentence = r"a number from -24\.0 to 24\.0, or one of the words auto, best, not \"up\""
     with pytest.raises(SettingsError, match=sentence):
         ConversionSettings(transpose="up")
 

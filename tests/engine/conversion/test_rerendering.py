@@ -142,7 +142,8 @@ def test_patch_renderer_reproduces_the_take_where_the_pitch_is_unchanged(sung, v
     edits = [FixOctave(1.0, 1.5, 1), Shift(1.0, 1.5, -12.0)]
     plan = plan_patches(done.edit_data, 0, edits)
     patch = replace(plan.patches[0], octaves=np.zeros_like(plan.patches[0].octaves))
-    renderer = module._PatchRenderer(sung, done.edit_data, 0, voice, "cpu", Workers(1))
+    stream = module.Stream(module.samples_of(sung, done.edit_data))
+    renderer = module.PatchRenderer(stream, done.edit_data, 0, voice, "cpu", Workers(1))
     was = done.takes[0].audio.samples[:, patch.first * HOP : patch.last * HOP]
     again = np.concatenate(list(renderer.render(patch)), 1)
     assert level_db(again - was) < level_db(was) - 50
@@ -220,9 +221,9 @@ def test_edit_take_analyses_the_recording_again_in_the_corrected_octave(steady, 
     heard = []
     real = Renderer._analyse
 
-    def analysed(self, window):
-        found = real(self, window)
-        heard.append((window.first_frame, found.pitch))
+    def analysed(self, windows):
+        found = real(self, windows)
+        heard.extend((window.first_frame, one.pitch) for window, one in zip(windows, found, strict=True))
         return found
 
     done = convert(steady, voice)
