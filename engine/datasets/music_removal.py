@@ -1,6 +1,6 @@
 """Take the music out of recordings of a data set that have some: the voice learns the vocals, the originals stay.
 
-audio/song.mp3 --> separator --> audio/song.flac, and originals/song.mp3 beside it
+audio/song.mp3 --> separator --> audio/song.mp3.flac, and originals/song.mp3 beside it
 """
 
 import os
@@ -19,14 +19,15 @@ from engine.texts import joined, ntr, tr
 from engine.voices.profile import VoiceProfile, profile_text
 
 
+_VOCAL = ".flac"
+
+
 def with_music(dataset: Dataset, data_report: DataReport) -> list[Path]:
     """Return the recordings in which the report finds music, and from which none has been removed yet."""
     names = {one.name for one in data_report.recordings if any(found.code == MUSIC for found in one.findings)}
     places = {path: path.relative_to(dataset.folder / AUDIO_FOLDER) for path in dataset.recordings}
-    cleaned = {path.relative_to(dataset.folder / ORIGINALS_FOLDER).with_suffix("") for path in _originals(dataset)}
-    return [
-        path for path, place in places.items() if place.as_posix() in names and place.with_suffix("") not in cleaned
-    ]
+    cleaned = {_vocal_of(path.relative_to(dataset.folder / ORIGINALS_FOLDER)) for path in _originals(dataset)}
+    return [path for path, place in places.items() if place.as_posix() in names and place not in cleaned]
 
 
 def remove_music(
@@ -70,7 +71,12 @@ def _clean(dataset: Dataset, path: Path, separator: Separator, report: Report) -
         with writing_errors(original):
             original.parent.mkdir(parents=True, exist_ok=True)
             os.replace(path, original)
-            os.replace(alone, path.with_suffix(".flac"))
+            os.replace(alone, _vocal_of(path))
+
+
+def _vocal_of(path: Path) -> Path:
+    """Return where the vocal of a recording lies; beside `song.mp3` there may be a `song.flac` of its own."""
+    return path if path.suffix.lower() == _VOCAL else path.with_name(path.name + _VOCAL)
 
 
 def _say_so(dataset: Dataset, separator: str) -> None:

@@ -62,10 +62,10 @@ def test_the_report_finds_the_music_and_no_longer_after_it_was_removed(dataset, 
 def test_the_vocal_is_what_the_voice_learns_and_the_original_stays(dataset, separator):
     song = (dataset.folder / "audio" / "live" / "song.wav").read_bytes()
     cleaned = remove_music(dataset, report_on(dataset, "live/song.wav"), separator)
-    assert sorted(path.name for path in cleaned.recordings) == ["dry.flac", "song.flac"]
+    assert sorted(path.name for path in cleaned.recordings) == ["dry.flac", "song.wav.flac"]
     assert (dataset.folder / "originals" / "live" / "song.wav").read_bytes() == song
     vocal = read_audio(SAMPLES / "singing.flac").samples[0]
-    alone = read_audio(dataset.folder / "audio" / "live" / "song.flac").samples
+    alone = read_audio(dataset.folder / "audio" / "live" / "song.wav.flac").samples
     assert np.abs(alone - 0.5 * vocal).max() < 1e-4
     assert cleaned.profile.source == "her phone; music removed from 1 recording with htdemucs_ft vocals"
     assert json.loads((dataset.folder / "model.json").read_text())["source"] == cleaned.profile.source
@@ -102,3 +102,18 @@ def test_what_holds_no_vocal_stays_as_it_is_and_is_said(tmp_path, separator):
         remove_music(dataset, report_on(dataset, "karaoke.wav"), separator)
     assert [path.name for path in dataset.folder.rglob("*.wav")] == ["karaoke.wav"]
     assert dataset.profile.source == ""
+
+
+def test_a_recording_of_the_same_name_in_another_format_stays_as_it_is(tmp_path, separator):
+    source = tmp_path / "source"
+    source.mkdir()
+    vocal = read_audio(SAMPLES / "singing.flac").samples[0]
+    write_audio(source / "song.wav", Audio(0.5 * np.stack([vocal, vocal]), 44_100))
+    write_audio(source / "song.flac", Audio(read_audio(SAMPLES / "speech.flac").samples, 44_100))
+    dataset = create_dataset(source, tmp_path / "mia", {"name": "Mia"})
+    dry = (dataset.folder / "audio" / "song.flac").read_bytes()
+    report = report_on(dataset, "song.wav")
+    cleaned = remove_music(dataset, report, separator)
+    assert [path.name for path in cleaned.recordings] == ["song.flac", "song.wav.flac"]
+    assert (dataset.folder / "audio" / "song.flac").read_bytes() == dry
+    assert with_music(cleaned, report_on(cleaned, "song.flac", "song.wav.flac")) == [cleaned.recordings[0]]

@@ -362,11 +362,11 @@ def test_report_removes_the_music_where_that_is_asked_for_and_the_card_says_so(i
         tasks.submit(connection, installation.account.id, "report", {"remove_music": True}, model_id=singer.id)
     assert run_task(installation.context(), installation.claim()) == "completed"
     model, home = installation.model(singer.id), installation.settings.datasets / singer.id
-    assert sorted(path.name for path in (home / "audio").iterdir()) == ["song.flac", "speech.flac"]
+    assert sorted(path.name for path in (home / "audio").iterdir()) == ["song.wav.flac", "speech.flac"]
     assert [path.name for path in (home / "originals").iterdir()] == ["song.wav"]
     assert model.card["source"] == "music removed from 1 recording with htdemucs_ft vocals"
     assert model.name == "Mia"
-    assert [one["name"] for one in model.data_report["recordings"]] == ["song.flac", "speech.flac"]
+    assert [one["name"] for one in model.data_report["recordings"]] == ["song.wav.flac", "speech.flac"]
     assert not any(found["code"] == "accompaniment" for found in model.data_report["findings"])
 
 
