@@ -18,7 +18,6 @@ from engine.songs.separation import Separator, separate_file
 from engine.texts import joined, ntr, tr
 from engine.voices.profile import VoiceProfile, profile_text
 
-
 _VOCAL = ".flac"
 
 
