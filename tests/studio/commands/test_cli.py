@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -245,7 +246,7 @@ def test_convert_effects_refuses_unknown_names_and_overwriting_the_recording(her
 def test_convert_with_transpose_auto_reports_the_transposition(here, source):
     result = run("convert", source, "--transpose", "auto", "--voice", "koguchi")
     assert result.exit_code == 0, result.stderr
-    assert "transposed by" in result.stderr
+    assert re.search("Koguchi, melodic, (not transposed|transposed by)", result.stderr)
 
 
 def test_convert_runs_on_the_given_device_and_refuses_an_unknown_one(source):
@@ -399,11 +400,16 @@ def test_convert_refuses_an_invalid_option_value_and_names_the_problem(here, sou
     assert names(here) == ["vocal.wav"]
 
 
-@pytest.mark.parametrize("output", ["vocal.wav/below-a-file.wav", "no-such-folder/song.wav"])
-@pytest.mark.parametrize("command", [("convert", "-o"), ("analyse", "--plot")])
-def test_convert_and_analyse_refuse_an_output_path_without_a_parent_folder(here, source, command, output):
-    name, option = command
-    assert_one_sentence(run(name, source, option, output.replace(".wav", ".png") if name == "analyse" else output))
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("convert", "-o", "vocal.wav/below-a-file.wav"), ("analyse", "--plot", "vocal.wav/below-a-file.png"),
+        ("analyse", "--plot", "no-such-folder/song.png"),
+    ],
+)  # fmt: skip
+def test_convert_and_analyse_refuse_an_output_path_without_a_parent_folder(here, source, command):
+    name, *output = command
+    assert_one_sentence(run(name, source, *output))
     assert names(here) == ["vocal.wav"]
 
 
@@ -720,7 +726,7 @@ def test_convert_names_results_of_long_names_so_that_they_fit(here, stem):
     "arguments",
     [
         ["convert", "vocal.wav", "-o", "y" * 300 + ".wav"],
-        ["comp", "vocal.wav", "vocal.wav", "-o", "y" * 300 + ".wav"],
+        ["comp", "vocal.wav", "vocal.wav", "--choose", "1", "-o", "y" * 300 + ".wav"],
         ["mix", "vocal.wav", "vocal.wav", "-o", "y" * 300 + ".wav"], ["report", "y" * 300],
         ["voices", "export", "koguchi", "-o", "y" * 300],
     ],

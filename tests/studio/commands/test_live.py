@@ -153,7 +153,7 @@ def test_live_goes_on_when_a_lost_device_is_back_and_takes_no_other(home, monkey
 
     card.Stream = opened
     done = sing(card, monkeypatch, "--record", tmp_path / "session", patience=10)
-    assert done.output.count("It goes on when you connect it again") == 2
+    assert done.output.count("Live goes on as soon as you connect it again") == 2
     assert "connect it and start again" in done.output
     assert card.devices == [(None, None), ("input", "output")]  # by name: numbers and defaults change
     dry, _ = soundfile.read(tmp_path / "session" / "dry.wav")

@@ -56,7 +56,7 @@ def test_update_shows_what_is_new_in_the_folder_it_was_installed_from(tmp_path, 
     from_where(project(tmp_path / "a folder", "98.7.0"))
     status, shown, complaint = run()
     assert (status, complaint) == (0, "")
-    assert f"This is {__version__}; 98.7.0 is there." in shown
+    assert f"You have {__version__}; 98.7.0 is available." in shown
     assert "- Sings better." in shown
     assert "Known" not in shown
     assert shown.splitlines()[-1].endswith(f'install "{tmp_path}/a folder"')
@@ -65,7 +65,7 @@ def test_update_shows_what_is_new_in_the_folder_it_was_installed_from(tmp_path, 
 @pytest.mark.parametrize("version", [__version__, "0.0.1", "0.9.0"])
 def test_update_says_that_nothing_is_newer(version, tmp_path, from_where):
     from_where(project(tmp_path, version))
-    assert run()[1] == f"This is {__version__}, the newest version where it came from.\n"
+    assert run()[1] == f"You have {__version__}, the newest version available.\n"
 
 
 @pytest.mark.parametrize("runs_from_there", [True, False])
@@ -107,7 +107,7 @@ def test_update_asks_the_index_that_pip_is_set_up_for(tmp_path, from_where, monk
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "index"))
     monkeypatch.setattr(update, "newest_in_index", lambda: pip("98.7.0"))
     from_where(installed.NAME)
-    assert "98.7.0 is there." in run()[1]
+    assert "98.7.0 is available." in run()[1]
     monkeypatch.setattr(update, "newest_in_index", lambda: pip("99.0.0"))
     status, shown, complaint = run()
     assert (status, shown) == (1, "")
