@@ -22,7 +22,8 @@ DRAWN = """async (asked) => {
     one.fillRect(0, 0, 1, 1);
     return [...one.getImageData(0, 0, 1, 1).data];
   };
-  const isAt = (colour, seconds) => [...roll.querySelectorAll("canvas")].filter((one) => one.clientWidth).some((canvas) => {
+  const canvases = [...roll.querySelectorAll("canvas")].filter((one) => one.clientWidth);
+  const isAt = (colour, seconds) => canvases.some((canvas) => {
     const scale = canvas.width / canvas.clientWidth, x = Math.round(roll.plot.x(seconds) * scale);
     const edge = canvas.getContext("2d").getImageData(x, Math.round(lane.y * scale), 1, Math.ceil(3 * scale)).data;
     return [...Array(edge.length / 4).keys()].some((row) => edge[4 * row + 3] > 60 &&
