@@ -6,6 +6,7 @@ from playwright.sync_api import expect
 
 from engine.audio.files import read_audio
 from tests.engine.songs.conftest import chords, save
+from tests.waiting import wait_until
 
 WORK_MS = 120_000
 BACKING_METER, VOCAL_METER = (f"timbre-instrument [data-lane={name}] .meter" for name in ("backing", "vocal"))
@@ -156,7 +157,8 @@ def test_all_parts_sing_in_the_octave_of_the_chosen_voice_where_that_is_wished(v
     expect(visitor.get_by_text("different octaves")).to_have_count(0)
 
 
-def test_each_part_is_drawn_in_the_colour_of_its_voice(visitor, vocal, tmp_path):
+def test_each_part_is_drawn_in_the_colour_of_its_voice(new_visitor, vocal, tmp_path):
+    visitor = new_visitor(device_scale_factor=2)  # a line is whole pixels
     take(visitor, save(tmp_path / "low.wav", vocal(4.0, 120.0).astype(np.float32)))
     open_fold(visitor)
     changes = visitor.locator("#song-parts")
@@ -164,5 +166,6 @@ def test_each_part_is_drawn_in_the_colour_of_its_voice(visitor, vocal, tmp_path)
         visitor.evaluate("(seconds) => document.querySelector('timbre-instrument').seek(seconds)", start_s)
         changes.get_by_role("button", name="Change the voice at the playhead").click()
         changes.get_by_label(f"Voice from 0:0{start_s}.0").select_option(name)
-    drawn = visitor.evaluate(DRAWN, [("Kathleen", 2.0), ("Kerstin", 3.5), ("Gökhan", 0.5)])
-    assert drawn == {"Kathleen": ["Kathleen"], "Kerstin": ["Kerstin"], "Gökhan": []}
+    asked = [("Kathleen", 2.0), ("Kerstin", 3.5), ("Gökhan", 0.5)]
+    own = {"Kathleen": ["Kathleen"], "Kerstin": ["Kerstin"], "Gökhan": []}
+    wait_until(lambda: visitor.evaluate(DRAWN, asked) == own)
