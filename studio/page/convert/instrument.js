@@ -58,6 +58,7 @@ class Instrument extends Player {
   #parts = {};
   #before = 0; // the lane chosen before
   #last = 0;
+  #shown = null; // the id of the takes that are
   #layers = new Set(["pitch"]); // the lanes have the waveform
   #waveforms = new Map(); // by url
   #roll = make("timbre-roll", {});
@@ -132,7 +133,7 @@ class Instrument extends Player {
       if (wasOn && this.#isEditing() && lanes === this.#parts.editor.heard?.length) return this.#draw();
     }
     if (of === "recording") this.#trim.kept = data?.trim ? { start: data.trim.start_s, stop: data.trim.stop_s } : null;
-    this.#compose(of === "takes" && data && data.id !== before.takes?.id && this.#takes() ? data.chosen : null);
+    this.#compose();
     if (of === "editor" && data?.hertz) this.#opened();
   }
 
@@ -168,7 +169,14 @@ class Instrument extends Player {
     return this.#isEditing() ? this.#offset : 0;
   }
 
-  #compose(chosen = null) {
+  /** The lane to be chosen of takes that are shown for the first time, which may be after they came; null for others. */
+  #proposed() {
+    const { takes } = this.#parts, isShown = takes && this.#takes() === takes, isNew = isShown && takes.id !== this.#shown;
+    this.#shown = isShown ? takes.id : null;
+    return isNew ? (takes.chosen ?? null) : null;
+  }
+
+  #compose(chosen = this.#proposed()) {
     const { recording, editor } = this.#parts, takes = this.#takes(), offset = this.#backing;
     offset.found = takes?.offset_s ?? null;
     const first = recording ? { label: recording.label, url: recording.url } : takes && { label: tr("Original"), url: takes.before, waveform: takes.waveform };

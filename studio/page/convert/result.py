@@ -139,8 +139,8 @@ class Result:
 
     def make_way(self, visit: Visit, now: Now | None, kept: Sequence[Now], chosen: Chosen | None) -> Updates:
         """Hide what was made of another recording, and of one that was put away, and what was said of it."""
-        if now is None or (chosen and _is_of(now, chosen)):
-            return None
+        if now is None or now.get("away") or (chosen and _is_of(now, chosen)):
+            return None  # what was said since it was put away is of something else
         return self.takes.make_way(kept) | {self.now: {**now, "away": True}, self.ended: silent()}
 
     def stop(self, visit: Visit, now: Now | None, kept: Sequence[Now], chosen: Chosen | None) -> Updates:
@@ -166,7 +166,8 @@ class Result:
         kept = [one for one in kept if one["task"] != replaced]
         source = next((one for one in kept if one["task"] == view["edited"]), now)
         begun = self.begun(visit, task_id, _source_of(source) if source else {}, kept)
-        if source is None or _is_of(source, chosen):
+        is_away = bool(source and now and now.get("away") and source["recording"] == now["recording"])
+        if source is None or (not is_away and _is_of(source, chosen)):
             return begun
         return {self.kept: begun[self.kept], self.ended: _elsewhere(_label(view))}
 

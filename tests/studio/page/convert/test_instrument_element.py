@@ -82,6 +82,29 @@ def test_instrument_returns_to_the_start_for_another_recording(instrument):
     assert instrument.evaluate("[instrument.seconds, instrument.chosen]") == [0, 0]
 
 
+def test_instrument_chooses_the_take_when_its_recording_is_read_after_it(instrument):
+    bring(instrument, "recording", recording("reading"))  # as a file that was just given
+    bring(instrument, "takes", takes())
+    assert instrument.evaluate("[instrument.data.tracks.length, instrument.chosen]") == [1, 0]
+    bring(instrument, "recording", recording())
+    assert instrument.evaluate("[instrument.data.tracks.length, instrument.chosen]") == [2, 1]
+    expect(instrument.get_by_role("button", name="Edit pitch")).to_be_enabled()
+    instrument.evaluate("instrument.choose(0)")
+    bring(instrument, "takes", takes())  # again, as with a download: what was chosen since stays
+    bring(instrument, "recording", recording())
+    assert instrument.evaluate("instrument.chosen") == 0
+
+
+def test_instrument_shows_the_kept_picture_with_its_take_chosen(instrument):
+    bring(instrument, "recording", recording())
+    bring(instrument, "takes", takes())
+    instrument.evaluate(OPEN)  # as after a reload
+    for of, data in (("recording", recording()), ("takes", takes())):
+        bring(instrument, of, data)
+    expect(instrument.get_by_role("button", name="Edit pitch")).to_be_enabled()
+    assert instrument.evaluate("instrument.chosen") == 1
+
+
 @pytest.fixture
 def display(instrument) -> Page:
     """The page with the menu of the display opened."""

@@ -6,9 +6,33 @@ from playwright.sync_api import expect
 
 from engine.audio.files import read_audio
 from tests.engine.songs.conftest import chords, save
+from tests.waiting import wait_until
 
 WORK_MS = 120_000
 BACKING_METER, VOCAL_METER = (f"timbre-instrument [data-lane={name}] .meter" for name in ("backing", "vocal"))
+
+# which voices' colours are on the edge of the vocal's lane at these seconds, within what smoothing changes
+DRAWN = """async (asked) => {
+  await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  const roll = document.querySelector("timbre-instrument timbre-roll"), lane = roll.strips[0];
+  const { data: { voices } } = document.querySelector("#convert-voices timbre-voices");
+  const colourOf = (name) => voices.find((one) => one.name === name).avatar.colour;
+  const parsed = (colour) => {
+    const one = new OffscreenCanvas(1, 1).getContext("2d");
+    one.fillStyle = colour;
+    one.fillRect(0, 0, 1, 1);
+    return [...one.getImageData(0, 0, 1, 1).data];
+  };
+  const canvases = [...roll.querySelectorAll("canvas")].filter((one) => one.clientWidth);
+  const isAt = (colour, seconds) => canvases.some((canvas) => {
+    const scale = canvas.width / canvas.clientWidth, x = Math.round(roll.plot.x(seconds) * scale);
+    const edge = canvas.getContext("2d").getImageData(x, Math.round(lane.y * scale), 1, Math.ceil(3 * scale)).data;
+    return [...Array(edge.length / 4).keys()].some((row) => edge[4 * row + 3] > 60 &&
+      parsed(colour).slice(0, 3).every((part, place) => Math.abs(edge[4 * row + place] - part) < 24));
+  });
+  const names = asked.map(([name]) => name);
+  return Object.fromEntries(asked.map(([name, at]) => [name, names.filter((other) => isAt(colourOf(other), at))]));
+}"""
 
 
 @pytest.fixture
@@ -113,3 +137,35 @@ def test_song_can_be_started_again_after_cancelling(visitor, stems):
     expect(visitor.locator("#convert-ended")).to_contain_text("cancelled")
     visitor.locator("#convert-start").click()
     is_mixed(visitor)
+
+
+def test_all_parts_sing_in_the_octave_of_the_chosen_voice_where_that_is_wished(visitor, vocal, tmp_path):
+    take(visitor, save(tmp_path / "low.wav", vocal(4.0, 120.0).astype(np.float32)))
+    visitor.get_by_role("radio", name="Gökhan").click()
+    open_fold(visitor)
+    changes, said = visitor.locator("#song-parts"), visitor.locator("#convert-ended")
+    visitor.evaluate("document.querySelector('timbre-instrument').seek(2)")
+    changes.get_by_role("button", name="Change the voice at the playhead").click()
+    changes.get_by_label("Voice from 0:02.0").select_option("Kathleen")
+    expect(visitor.locator("#song-says")).to_contain_text("Several voices")
+    visitor.locator("#convert-start").click()
+    expect(visitor.locator("timbre-instrument .track")).to_have_count(2, timeout=WORK_MS)
+    expect(said).to_contain_text("different octaves")
+    visitor.locator("#song-same-octave input").check()
+    visitor.locator("#convert-start").click()
+    expect(visitor.locator("timbre-instrument .track")).to_have_count(3, timeout=WORK_MS)
+    expect(visitor.get_by_text("different octaves")).to_have_count(0)
+
+
+def test_each_part_is_drawn_in_the_colour_of_its_voice(new_visitor, vocal, tmp_path):
+    visitor = new_visitor(device_scale_factor=2)  # a line is whole pixels
+    take(visitor, save(tmp_path / "low.wav", vocal(4.0, 120.0).astype(np.float32)))
+    open_fold(visitor)
+    changes = visitor.locator("#song-parts")
+    for start_s, name in ((1, "Kathleen"), (3, "Kerstin")):
+        visitor.evaluate("(seconds) => document.querySelector('timbre-instrument').seek(seconds)", start_s)
+        changes.get_by_role("button", name="Change the voice at the playhead").click()
+        changes.get_by_label(f"Voice from 0:0{start_s}.0").select_option(name)
+    asked = [("Kathleen", 2.0), ("Kerstin", 3.5), ("Gökhan", 0.5)]
+    own = {"Kathleen": ["Kathleen"], "Kerstin": ["Kerstin"], "Gökhan": []}
+    wait_until(lambda: visitor.evaluate(DRAWN, asked) == own)
