@@ -58,8 +58,8 @@ def octaves_text(view: ResultView) -> str | None:
         return None
     keys = [joined(": ", (name, shift_text(semitones))) for name, semitones in view["parts"]]
     return tr(
-        "The voices sing in different octaves ({keys}). For the same one, switch Auto transpose off and convert again.",
-        keys=joined(tr(", "), keys),
+        'The voices sing in different octaves ({keys}). For the same one, tick "{switch}" and convert again.',
+        keys=joined(tr(", "), keys), switch=tr("Same octave for all voices"),
     )
 
 
