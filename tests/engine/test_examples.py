@@ -89,8 +89,10 @@ CALLED_BY_USERS = {
 # needs networks that are installed apart from the rest
 WITHOUT_EXAMPLE = {
     "engine.archives.extract_archive",
+    "engine.cores.begin_loading_torch",
     "engine.cores.prepare_torch",
     "engine.evaluation.scores.compare",
+    *(f"engine.installed.{name}" for name in ("install_from", "newest_in_index", "origin")),  # of the program itself
     "engine.settings.from_values",
     *(f"engine.texts.{mark}" for mark in ("tr", "ntr", "numeral", "joined")),  # marks of our own texts
 }

@@ -261,11 +261,16 @@ class FrozenEncoders(Protocol):
     """What a decoder is sharpened with: timbre, and content read from envelopes."""
 
     @property
-    def timbre(self) -> Callable[[Tensor], Tensor]: ...
+    def timbre(self) -> Callable[[Tensor], Tensor]:
+        """Encode a reference."""
+
     @property
-    def envelope_content(self) -> Callable[[Tensor], Tensor]: ...
+    def envelope_content(self) -> Callable[[Tensor], Tensor]:
+        """Read content from an envelope."""
+
     @property
-    def decoder(self) -> Callable[[Tensor, Tensor, Tensor], Tensor]: ...
+    def decoder(self) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
+        """Decode content, prosody and timbre."""
 
 
 class Refinement:

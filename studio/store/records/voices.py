@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pydantic import JsonValue, model_serializer, model_validator
 
 from engine.datasets.left_out import LeftOut
-from studio.store.records.codec import Record
+from studio.store.records.codec import Absent, Record
 from studio.store.records.conversion import Settings
 
 
@@ -44,7 +44,7 @@ class EstimateAsked(Record):
 class ReportAsked(Record):
     """What is asked of a report. remove_music: from the recordings that have some, before they are examined again."""
 
-    remove_music: bool = False
+    remove_music: Absent[bool] = None
 
 
 @dataclass(frozen=True)
