@@ -124,6 +124,7 @@ class SampleRefinement(Refinement):
         self.synthesizer = synthesizer
 
     def distance(self, predicted: Tensor, batch: Crops) -> Tensor:
+        """How far decoded envelopes (batch, frames, BANDS) are from the recordings, half of it heard."""
         assert isinstance(batch, PackedCrops)
         return 0.5 * super().distance(predicted, batch) + 0.5 * sample_distance(self.synthesizer, predicted, batch)
 
