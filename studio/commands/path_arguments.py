@@ -37,7 +37,8 @@ def read_pasted_paths(command: "Command") -> None:
 
 def _takes_paths(parameter: _Parameter) -> bool:
     annotation = parameter.type_descriptor.annotation
-    return Path in (annotation, *get_args(annotation)) or bool(_TEXTS.search(parameter.metavar or ""))
+    is_result = bool(_RESULTS.intersection(parameter.opts))
+    return is_result or Path in (annotation, *get_args(annotation)) or bool(_TEXTS.search(parameter.metavar or ""))
 
 
 @in_one_sentence
