@@ -4,7 +4,7 @@
 
 const KEY = "timbre-pitch-edits";
 const MOST_KEPT = 20; // takes
-const AS_IT_IS = { vibrato: 1, drift: 1, centre: 0, slope: 0, formant: 0, level: 0 };
+const AS_IT_IS = { vibrato: 1, drift: 1, centre: 0, slope: 0 };
 
 export class EditMemory {
   #id = null;
