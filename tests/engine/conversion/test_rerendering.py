@@ -298,7 +298,7 @@ def test_edit_file_reuses_the_patches_of_an_earlier_edit(files, voice, tmp_path,
 def test_edit_file_memory_does_not_grow_with_the_length(sing, voice, tmp_path, monkeypatch):
     small_windows(monkeypatch)
     peaks = []
-    for seconds in (16, 48):
+    for seconds in (40, 80):  # beyond what is held to go back to
         write_audio(tmp_path / "long.wav", Audio(sing(seconds)[None], SAMPLE_RATE))
         edit_data = convert_file(tmp_path / "long.wav", [tmp_path / "out.wav"], voice).edit_data
         edits = [Shift(0.5, seconds - 0.5, 1.0)]
@@ -307,7 +307,7 @@ def test_edit_file_memory_does_not_grow_with_the_length(sing, voice, tmp_path, m
         edit_file(take, tmp_path / "new.wav", voice, edits)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-    assert peaks[1] < peaks[0] + 1e6  # curves of the whole take, of 100 numbers a second
+    assert peaks[1] < peaks[0] + 2e6  # curves of the whole take, of 100 numbers a second; its samples would be 7e6
 
 
 def test_edit_file_refuses_a_voice_trained_again_since_the_take(files, voice, tmp_path):
