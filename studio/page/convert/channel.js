@@ -14,6 +14,7 @@ export class Channel {
   #pan;
   #mute;
   #solo;
+  #said = make("span", { class: "value", "aria-hidden": "true" }); // where nothing can be pointed at
 
   /** away: called to take it out, if it can be. */
   constructor(lane, mixer, away) {
@@ -27,7 +28,7 @@ export class Channel {
     this.#solo = this.#toggle("S", "solo", tr("Solo {label}", { label }), () => changed({ solo: !mixer.fader(lane).solo }), ({ solo }) => (solo ? tr("Solo {label}", { label }) : tr("Solo off: {label}", { label })));
     const heading = make("span", { class: "label", title }, grip, avatar(face, "face"), label, url ? null : make("i", {}, " …"));
     const remove = away && make("button", { type: "button", class: "away", "aria-label": tr("Remove {label}", { label }), title: tr("Remove {label}", { label }), onclick: away }, "×");
-    this.element = make("div", { class: "channel", role: "group", "aria-label": label, "data-lane": name, "data-take": Boolean(isTake) }, heading, remove,
+    this.element = make("div", { class: "channel", role: "group", "aria-label": label, "data-lane": name, "data-take": Boolean(isTake) }, heading, this.#said, remove,
       make("div", { class: "mix" }, this.#mute, this.#solo, this.#fader, this.#pan, make("i", { class: "meter", "aria-hidden": "true" })));
     this.show();
   }
@@ -37,6 +38,7 @@ export class Channel {
     const { gain_db, pan, mute, solo } = this.#mixer.fader(this.#lane);
     put(this.#fader, gain_db, levelOf(gain_db));
     put(this.#pan, pan, placeOf(pan));
+    this.#said.textContent = `${levelOf(gain_db)} · ${placeOf(pan)}`;
     this.#mute.setAttribute("aria-pressed", this.#mixer.isMuted(this.#lane));
     this.#mute.toggleAttribute("data-said", mute !== null);
     this.#solo.setAttribute("aria-pressed", solo);

@@ -46,8 +46,8 @@ import { Trim } from "./trim.js";
 
 const ID = "instrument", READING = "reading";
 const PICTURE = "timbre-picture"; // where the browser keeps it
-const GUTTER = 80, MIXED_GUTTER = 132, NARROW_GUTTER = 48; // left of the lanes, for their names, and for faders
-const STRIP = 32, MIXED_STRIP = 40; // height of a lane
+const GUTTER = 80, MIXED_GUTTER = 148, WIDE_GUTTER = 200, NARROW_GUTTER = 48; // left of the lanes, for their names, and for faders
+const STRIP = 32, MIXED_STRIP = 40, NARROW_STRIP = 44; // height of a lane
 const LAYERS = { waveform: [tr("Waveform"), tr("Show the waveform")], spectrogram: [tr("Spectrogram"), tr("Show the spectrogram")], pitch: [tr("Pitch"), tr("Show the pitch")] };
 const KEYS = tr("Space plays. 0 to 9 choose a lane, B goes back to the lane before, at the same position. L repeats, E edits the pitch. Arrow keys on the picture move the cursor, Enter plays from there; + and − zoom.");
 const WELCOME = tr("Press play or the space bar, and change the lane: one performance in three voices."), DROP = tr("Drop your own vocal anywhere.");
@@ -75,6 +75,7 @@ class Instrument extends Player {
   #edited = null; // key of the take that was in the editor last
   #again = null; // to be done once it is there
   #narrow = matchMedia("(max-width: 600px)");
+  #wide = matchMedia("(min-width: 1500px)");
 
   constructor() {
     super();
@@ -84,7 +85,7 @@ class Instrument extends Player {
     this.#roll.resized = () => this.data && this.#place();
     for (const name of TOLD) this.#editor.addEventListener(`tell-${name}`, (event) => tell(this, name, event.detail));
     this.heard = [...this.heard, ...this.#steps.heard, [document, "keydown", this.#shortcut], [document, "change", this.#given], [document, "drop", this.#given], [document, "timbre-view", this.#viewed], [document, "timbre-time", this.#timed], [document, "timbre-picked", (event) => this.#comp.follow(event.detail)]];
-    this.#narrow.addEventListener("change", () => this.#draw());
+    for (const one of [this.#narrow, this.#wide]) one.addEventListener("change", () => this.#draw());
   }
 
   connectedCallback() {
@@ -338,7 +339,8 @@ class Instrument extends Player {
     this.#makesRoom.observe(bar);
     bar.append(this.#button("A/B", tr("Go back to the lane before, at the same position (B)"), () => this.#swap(), this.data.tracks.length > 1), edit, comp);
     const steps = [[UNDO, "undo"], [REDO, "redo"]].map(([shape, kind]) => this.#button(icon(shape), "", () => this.#steps[kind](), false, `step ${kind}`));
-    const view = make("div", { class: "view" }, make("span", { class: "zooms steps" }, steps),
+    const mixer = this.#button(tr("Mixer"), tr("Level, place and mute of each lane"), () => this.#openMixer(!this.hasAttribute("data-mixes")), true, "mixer");
+    const view = make("div", { class: "view" }, make("span", { class: "zooms steps" }, steps), this.#mixer.isThere ? mixer : null,
       ...Object.entries(LAYERS).map(([name, [label, title]]) => this.#layer(name, label, title)),
       make("span", { class: "zooms" }, [["−", tr("Zoom out"), 1 / ZOOM], ["+", tr("Zoom in"), ZOOM]].map(([text, title, by]) => this.#button(text, title, () => this.#roll.zoom(by), true, "zoom"))), this.#display, this.#isEditing() ? this.#editor.strip : null);
     view.hidden = this.#isWelcome;
@@ -360,6 +362,7 @@ class Instrument extends Player {
     bar.append(this.querySelector(".downloads"));
     this.#draw();
     this.#display.append(this.#roll.tools);
+    this.#openMixer(this.hasAttribute("data-mixes"));
     this.#showComping();
     this.#showSteps();
   }
@@ -419,7 +422,7 @@ class Instrument extends Player {
     const backdrop = {
       ...moved(roll, this.#offset - origin), follows: this.data.id, origin_s: origin, isClose: true, loudness: null,
       shown: roll?.shown ?? ["notes"], layers: roll || isFound ? layers : ["waveform"], wave: waves[this.chosen], label: tr("Position"), id: this.data.id, group: ID,
-      gutter: this.#narrow.matches ? NARROW_GUTTER : isMixed ? MIXED_GUTTER : GUTTER, stripHeight: isMixed ? MIXED_STRIP : STRIP,
+      gutter: this.#narrow.matches ? NARROW_GUTTER : !isMixed ? GUTTER : this.#wide.matches ? WIDE_GUTTER : MIXED_GUTTER, stripHeight: this.#narrow.matches ? NARROW_STRIP : isMixed ? MIXED_STRIP : STRIP,
       colour: track.avatar?.colour ?? "var(--range)",
       strips: hasLanes ? waves.map((waveform, index) => ({ waveform, isChosen: index === this.chosen, colour: this.data.tracks[index].avatar?.colour, label: this.#narrow.matches || (alone && !isMixed) ? labelOf(this.data.tracks[index]) : null })).concat(this.#beside()) : [],
     };
@@ -446,7 +449,13 @@ class Instrument extends Player {
     const { takes, lanes } = this.#mixer;
     const made = [...takes, ...lanes.map((lane) => (lane.name === BACKING ? { ...lane, grip: this.#backing.grip(lane) } : lane))].map((lane) => this.#mixer.channel(lane, lane.title ? () => tell(this, "removed", { name: lane.name }) : null));
     made.forEach((channel, index) => (channel.style.gridRow = index + 1));
-    return make("div", { class: "channels" }, made);
+    return make("div", { class: "channels", onkeydown: ({ key }) => key === "Escape" && this.#openMixer(false) }, made);
+  }
+
+  /** Where there is no room for it in the lanes' heads, the mixer is a sheet over the picture. */
+  #openMixer(isOpen) {
+    this.toggleAttribute("data-mixes", isOpen);
+    this.querySelector(".mixer")?.setAttribute("aria-expanded", isOpen);
   }
 
   /** A mix that was made is of other faders now. */
