@@ -51,7 +51,7 @@ export class Channel {
     made.addEventListener("input", () => (this.#step.begin(), set(Number(made.value))));
     made.addEventListener("change", () => this.#step.end(said));
     made.addEventListener("dblclick", () => (this.#step.begin(), set(0), this.#step.end(said)));
-    made.addEventListener("keydown", (event) => event.key === " " || event.ctrlKey || event.metaKey || event.stopPropagation()); // arrows are its own
+    made.addEventListener("keydown", (event) => /^(Arrow|Page|Home|End)/.test(event.key) && event.stopPropagation()); // these are its own
     return made;
   }
 

@@ -57,10 +57,10 @@ export class Mixer {
 
   /** What is to be mixed, by lane; null where the chosen take is heard alone, as it is. */
   get faders() {
-    const chosen = this.#chosen, { gain_db, pan } = this.fader(chosen);
+    const chosen = this.#chosen;
     const sung = this.takes.filter((take) => take !== chosen && (!this.isMuted(take) || this.fader(take).solo));
     const beside = [...this.lanes.filter(({ url, isMixed }) => url && isMixed), ...sung];
-    if (!gain_db && !pan && !beside.length) return null;
+    if (!beside.length && this.#level(chosen) === 1 && !this.fader(chosen).pan) return null;
     const told = (lane) => ({ ...this.fader(lane), mute: this.isMuted(lane) });
     return Object.fromEntries([[VOCAL, told(chosen)], ...beside.map((lane) => [lane.name, told(lane)])]);
   }
