@@ -21,8 +21,8 @@
 //   editor:    data of <timbre-pitch-editor>, and `heard`; while there is any, that is the mode
 //   heard:     {url}: how what is being edited sounds
 // Tells what <timbre-player> and <timbre-pitch-editor> tell, `trimmed` {start_s, stop_s} (both null for the whole), `edit`
-// {isOn}, `moved` {offset_s} (null for what was found), `comped` {choice}, `removed` {name} of the company, and `voiced` {parts}:
-// which voices sing the parts of the recording, as `parts` has it.
+// {isOn}, `moved` {offset_s} (null for what was found), `comped` {choice}, `removed` {name} of the company, and `voiced`: other voices
+// sing the parts of the recording, see its `parts`.
 // While it comps, a click in the lane of a take chooses it for that phrase (see comping.js), and so does C at the cursor.
 // Keys beside those of a player: B switches between the two lanes chosen last, E edits the pitch, Ctrl+Z undoes what was done
 // last of all that edit-steps.js is told of, Ctrl+Shift+Z or Ctrl+Y does it again.
@@ -39,6 +39,7 @@ import { PartVoices } from "./part-voices.js";
 import { PhraseLanes } from "./phrase-lanes.js";
 import "./pitch-editor.js";
 import { Player } from "./player.js";
+import { VOICED } from "./regions.js";
 import { ZOOM } from "./roll.js";
 import { openSound } from "./sound.js";
 import { tr } from "./texts.js";
@@ -66,7 +67,7 @@ class Instrument extends Player {
   #screen = make("div", { class: "screen" });
   #display = menu("display", tr("Display"));
   #trim = new Trim(this.#roll, () => this.duration, (end) => this.#trimmed(end), (kept) => tell(this, "trimmed", kept));
-  #voices = new PartVoices(this.#roll, this.#screen, () => this.#parts.recording && { ...this.#parts.recording, first_s: this.#first }, (parts) => tell(this, "voiced", { parts }));
+  #voices = new PartVoices(this.#roll, this.#screen, () => this.#parts.recording && { ...this.#parts.recording, first_s: this.#first }, () => tell(this, "voiced"));
   #comp = new PhraseLanes(this.#roll, () => this.data.tracks, (index, seconds) => (this.choose(index), this.#roll.seek(seconds)), (said) => this.#showComping(said));
   #backing = new BackingOffset(this.#roll, () => this.#stripOf(BACKING), () => this.#draw(), (offset_s) => this.#moved(offset_s));
   #mixer = new Mixer(this, () => this.#mixed());
@@ -84,7 +85,7 @@ class Instrument extends Player {
     Object.assign(this.#editor, { roll: this.#roll, screen: this.#screen });
     this.#roll.resized = () => this.data && this.#place();
     for (const name of TOLD) this.#editor.addEventListener(`tell-${name}`, (event) => tell(this, name, event.detail));
-    this.heard = [...this.heard, ...this.#steps.heard, [document, "keydown", this.#shortcut], [document, "change", this.#given], [document, "drop", this.#given], [document, "timbre-view", this.#viewed], [document, "timbre-time", this.#timed], [document, "timbre-picked", (event) => this.#comp.follow(event.detail)]];
+    this.heard = [...this.heard, ...this.#steps.heard, [document, "keydown", this.#shortcut], [document, "change", this.#given], [document, "drop", this.#given], [document, "timbre-view", this.#viewed], [document, "timbre-time", this.#timed], [document, "timbre-picked", (event) => this.#comp.follow(event.detail)], [document, VOICED, ({ detail }) => (this.#voices.written = detail.parts)]];
     for (const one of [this.#narrow, this.#wide]) one.addEventListener("change", () => this.#draw());
   }
 
@@ -104,6 +105,11 @@ class Instrument extends Player {
 
   get data() {
     return super.data;
+  }
+
+  /** Which voices sing the parts of the recording, as regions.js writes it. */
+  get parts() {
+    return this.#voices.written;
   }
 
   /** Take a part: {of, data}. */
