@@ -9,7 +9,7 @@ The format: https://github.com/bitwig/dawproject (Project.xsd, version 1.0).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from engine.analysis.timeline import Timeline
@@ -28,7 +28,7 @@ class StemTrack:
     file: str
     rate: int
     channels: int
-    fader: Fader = Fader()
+    fader: Fader = field(default_factory=Fader)
 
 
 def daw_project(

@@ -108,11 +108,11 @@ def export_project(
     marker for each phrase, the pitch curve and the phrases as tables (CSV), the phrases as labels, and project.json
     with the settings of each take. It also holds project.xml, so a DAW opens it as a .dawproject: a track for each
     stem, of which one take is heard. Files are named by where the stems begin in the song, and takes by their voice,
-    a number that counts through all conversions with it, and their name. Stems have the time reference of the recording
-    in its session, if it has one and the timeline begins at 0. timeline: in place of the project's; faders: {gain_db,
-    pan, mute, solo} of tracks, by a task's id, a blank and the number of a take; mute None: unless it is the one that is
-    heard. Raises NotFound, also if nothing of it is left, AudioError, SettingsError for faders that cannot be, Invalid
-    for a target that cannot be written, DiskFull.
+    a number that counts through all conversions with it, and their name. Stems have the time reference of the
+    recording in its session, if it has one and the timeline begins at 0. timeline: in place of the project's; faders:
+    {gain_db, pan, mute, solo} of tracks, by a task's id, a blank and the number of a take; mute None: unless it is
+    the one that is heard. Raises NotFound, also if nothing of it is left, AudioError, SettingsError for faders that
+    cannot be, Invalid for a target that cannot be written, DiskFull.
     """
     project = find_project(studio.database, account.id, project_id)
     if target.is_dir():

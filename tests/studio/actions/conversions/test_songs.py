@@ -43,7 +43,8 @@ def plain(studio, tmp_path):
     keys = []
     for name, hertz in (("recording", 440.0), ("1", 495.0), ("2", 550.0)):
         soundfile.write(tmp_path / f"{name}.wav", 0.1 * np.sin(2 * np.pi * hertz * np.arange(RATE) / RATE), RATE)
-        keys.append(f"{account_prefix(account)}tasks/{task_id}/1/{name}.wav" if name != "recording" else asked["input_key"])
+        take = f"{account_prefix(account)}tasks/{task_id}/1/{name}.wav"
+        keys.append(asked["input_key"] if name == "recording" else take)
         studio.storage.put_file(tmp_path / f"{name}.wav", keys[-1])
     task = claim(studio.database, "test", ("conversion",), 60.0)
     with studio.database.write() as connection:
@@ -84,7 +85,7 @@ def test_mix_again_adds_another_take_and_the_recording_at_their_faders(studio, s
     faders = {"vocal": {"mute": True}, f"take-{plain} 2": {"gain_db": -6.0, "pan": 1.0}, "recording": {"pan": -1.0}}
     mix_again(studio, studio.local, plain, faders, "wav", "http://here", 0.0, TakeInMix(1))
     [key] = [key for key in studio.storage.list_keys(f"tasks/{plain}") if "/mix-" in key]
-    mixed, rate = soundfile.read(studio.storage.fetch(key, tmp_path))
+    mixed, _ = soundfile.read(studio.storage.fetch(key, tmp_path))
     left, right = np.abs(np.fft.rfft(mixed, axis=0)).argmax(axis=0)
     assert (left, right) == (440, 550)  # a second of each
     np.testing.assert_allclose(np.abs(mixed).max(axis=0), [0.1 * 2**0.5, 0.1 * 2**0.5 * 10 ** (-6 / 20)], atol=2e-3)

@@ -12,6 +12,7 @@ from playwright.sync_api import Page, expect
 from studio.page.page_files import page_file
 
 SECONDS, RATE = 3.0, 16_000
+MINUS = "\N{MINUS SIGN}"
 ROLL = {"range": {"low": 50, "high": 60, "label": "Range"}}
 BLANK = """<!doctype html><html><head><link rel="icon" href="data:,"><link rel="stylesheet" href="/page-files/page.css">
 <style>:root { --border-color-primary: gray; }</style>
@@ -284,7 +285,7 @@ def test_mixer_has_level_and_place_of_each_take_which_are_heard_at_once_and_undo
     sung.locator(".play").click()
     sung.wait_for_function(f"{meter(1)} > 0.3")
     take.get_by_label("Level of Kerstin, take 1").fill("-6")
-    expect(undo).to_have_attribute("title", "Undo: Kerstin, take 1: −6 dB (Ctrl+Z)")
+    expect(undo).to_have_attribute("title", f"Undo: Kerstin, take 1: {MINUS}6 dB (Ctrl+Z)")
     take.get_by_label("Pan of Kerstin, take 1").fill("-0.4")
     expect(undo).to_have_attribute("title", "Undo: Kerstin, take 1: 40 % left (Ctrl+Z)")
     assert sung.evaluate(HEARD) == [pytest.approx(10 ** (-6 / 20)), -0.4]
@@ -354,7 +355,7 @@ def test_mixer_is_a_sheet_where_there_is_no_room_in_the_heads(sung):
         assert box["width"] > 100
         assert box["x"] + box["width"] < 390
         fader.fill("-3")
-        expect(lane(sung, "Kerstin, take 1").locator(".value")).to_have_text("−3 dB · Middle")
+        expect(lane(sung, "Kerstin, take 1").locator(".value")).to_have_text(f"{MINUS}3 dB · Middle")
         fader.press("Escape")
         expect(fader).to_be_hidden()
     finally:
