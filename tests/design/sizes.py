@@ -26,7 +26,8 @@ FEATURES: Mapping[str, Sequence[str]] = {
         "engine/networks/listener_stream.py", "studio/http/protocol.py",
     ),
     "songs: separation, second singers, mixes": (
-        "engine/songs/*", "**/song*.py", "**/mix.py", "**/separation.py", "**/backing-tracks.js", "**/regions.js",
+        "engine/songs/*", "**/song*.py", "**/mix.py", "**/separation.py", "**/mixer.js",
+        "**/channel.js", "**/faders.js", "**/regions.js",
         "engine/audio/placement.py", "engine/audio/stems.py", "engine/audio/ambience.py", "engine/audio/channels.py",
     ),
     "pitch editor": (

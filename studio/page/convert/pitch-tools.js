@@ -73,7 +73,8 @@ export class PitchTools {
     this.bubble.hidden = !selection;
     this.#parts.where.textContent = where;
     next.hidden = !places;
-    next.textContent = ntr("Octave? {places} place", "Octave? {places} places", { places });
+    next.textContent = `${tr("Octave?")} ${places}`;
+    next.ariaLabel = ntr("Octave? {places} place", "Octave? {places} places", { places });
     correct.hidden = !isPlace;
     split.disabled = notes !== 1;
     merge.disabled = notes < 2;

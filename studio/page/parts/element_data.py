@@ -1,6 +1,6 @@
 """What our elements are given, as their classes in JavaScript read it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NotRequired
 
 from typing_extensions import TypedDict
@@ -93,11 +93,12 @@ class CurvesData(TypedDict):
 
 
 class AskedOfTask(TypedDict, total=False):
-    """What <timbre-tasks> tells: what to do with a task, or with several."""
+    """What <timbre-tasks> tells: what to do with a task, or with several; faders: that the browser has, by take."""
 
     id: str
     action: str
     ids: Sequence[str]
+    faders: Mapping[str, object]
 
 
 class AskedDownload(TypedDict):

@@ -12,6 +12,7 @@
 
 import { avatar } from "./avatar.js";
 import { Listener, iconButton, make, row, tell, when, wholeTime } from "./dom.js";
+import { keptFaders } from "./faders.js";
 import { Listening } from "./listening.js";
 import { tr } from "./texts.js";
 
@@ -265,7 +266,7 @@ class Row {
 
   #tell(action) {
     for (const button of this.#inside.querySelectorAll(".actions button")) button.disabled = true; // against a second click
-    tell(this.#owner, "asked", { id: this.#task.id, action: action.name });
+    tell(this.#owner, "asked", { id: this.#task.id, action: action.name, ...(["export", "daw"].includes(action.name) ? { faders: keptFaders() } : {}) });
     setTimeout(() => this.#inside.querySelector(".question") ? this.#leave(action) : this.#again(), 3000);
   }
 
