@@ -24,7 +24,7 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=SAMPLES,
         metavar="DIR",
-        help="recordings to convert (default: samples; those of our figures: see the part public-data)",
+        help="recordings to convert (default: samples; those of our figures: see engine/MEASUREMENTS.md)",
     )
     parser.add_argument(
         "--targets", type=Path, metavar="DIR", help="corpus with recordings of the voices (default: their previews)"
