@@ -42,19 +42,9 @@ class PinnedFile:
         return round(self.size / 1e6)
 
     def refuse_other(self, path: Path | str, report: Report = no_report) -> None:
-        """Refuse a file that is not this one to the bit.
+        """Raise WrongFileError for a file that is not this one to the bit, or cannot be read.
 
-        Parameters
-        ----------
-        path : Path or str
-            The file.
-        report : callable
-            Receives the progress (0..1, message) and may raise Cancelled.
-
-        Raises
-        ------
-        WrongFileError
-            If it is another file, or cannot be read.
+        report receives the progress (0..1, message) and may raise Cancelled.
         """
         path, digest, done = Path(path), hashlib.sha256(), 0
         try:

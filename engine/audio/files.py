@@ -93,18 +93,8 @@ class Audio:
         return player(self.as_flac()) if self.duration_s <= _LONGEST_PLAYED_S else None
 
     def as_flac(self) -> bytes:
-        """Return the recording as a FLAC file of 24 bits, clipped at full scale.
-
-        Returns
-        -------
-        bytes
-            What players and browsers play.
-
-        Raises
-        ------
-        AudioError
-            For a rate that FLAC cannot hold.
-        """
+        """Return the recording as a FLAC of 24 bits, clipped at full scale. Raises AudioError for a rate it cannot
+        hold."""
         refuse_unwritable(".flac", self.rate, self.channels)
         file = io.BytesIO()
         encoder = open_encoder(file, ".flac", self.rate, self.channels)
@@ -128,31 +118,17 @@ class Audio:
         return self.sample_count / self.rate
 
     def mono(self) -> Samples:
-        """Return the one voice that the channels hold.
+        """Return the one voice that the channels hold, float32 (samples,).
 
-        Returns
-        -------
-        float32 (samples,)
-            The mean of the channels where they are equal; else brought into phase and time before (see `fold`).
+        The mean of the channels where they are equal; else brought into phase and time before (see `fold`).
         """
         return fold(self.samples, self.rate)
 
     def blocks(self, samples_per_block: int | None = None) -> Iterator[Samples]:
-        """Yield the samples block by block.
+        """Yield blocks of so many samples (channels, samples_per_block), by default of four seconds; the last may be
+        shorter.
 
-        Parameters
-        ----------
-        samples_per_block : int, optional
-            Samples per channel in each block, by default four seconds; the last may be shorter.
-
-        Yields
-        ------
-        float32 (channels, samples_per_block)
-
-        Raises
-        ------
-        AudioError
-            For NaN, infinity, and values far beyond full scale.
+        Raises AudioError for NaN, infinity, and values far beyond full scale.
         """
         count = BLOCK_S * self.rate if samples_per_block is None else samples_per_block
         for start in range(0, self.sample_count, count):
@@ -217,21 +193,10 @@ class AudioSource:
         return None if self.sample_count is None else self.sample_count / self.rate
 
     def blocks(self, samples_per_block: int | None = None) -> Iterator[Samples]:
-        """Yield the samples block by block.
+        """Yield blocks of so many samples (channels, samples_per_block), by default of four seconds; the last may be
+        shorter.
 
-        Parameters
-        ----------
-        samples_per_block : int, optional
-            Samples per channel in each block, by default four seconds; the last may be shorter.
-
-        Yields
-        ------
-        float32 (channels, samples_per_block)
-
-        Raises
-        ------
-        AudioError
-            Where the file proves to be damaged, incomplete or empty, or holds NaN or infinity.
+        Raises AudioError where the file proves to be damaged, incomplete or empty, or holds NaN or infinity.
         """
         count = BLOCK_S * self.rate if samples_per_block is None else samples_per_block
         if count < 1:
@@ -292,27 +257,10 @@ def open_audio(path: Path | str, track: int | None = None) -> AudioSource:
 
 
 def notes_of(paths: Iterable[Path], is_timed: bool = False) -> list[str]:
-    """Return sentences on how files are read, each once.
+    """Return sentences on how files are read, each once; raises AudioError if one cannot be read.
 
-    Parameters
-    ----------
-    paths : iterable of Path
-        The files.
-    is_timed : bool
-        Whether they lie beside each other, so that also those are named whose start is not known.
+    is_timed: whether they lie beside each other, so that those whose start is not known are named too.
 
-    Returns
-    -------
-    list of str
-        As `notes` and `timing_note` of AudioSource.
-
-    Raises
-    ------
-    AudioError
-        If a file cannot be read.
-
-    Examples
-    --------
     >>> notes_of([Path("vocal.flac")])
     []
     """
@@ -472,17 +420,9 @@ class AudioWriter:
             self._stack = stack.pop_all()
 
     def write(self, block: Samples) -> None:
-        """Append samples.
+        """Append samples, float32 (channels, samples), clipped at full scale.
 
-        Parameters
-        ----------
-        block : float32 (channels, samples)
-            Clipped at full scale.
-
-        Raises
-        ------
-        AudioError
-            For NaN and infinity, and where the disk refuses them.
+        Raises AudioError for NaN and infinity, and where the disk refuses them.
         """
         if block.ndim != 2 or block.shape[0] != self.channels:
             raise ValueError(f"block must be ({self.channels}, samples), not {block.shape}")

@@ -102,18 +102,7 @@ class EditData(Brief):
     lowered_db: float = 0.0
 
     def pitch(self, number: int) -> Pitch:
-        """Return the pitch of a take.
-
-        Parameters
-        ----------
-        number : int
-            The first take is 0.
-
-        Returns
-        -------
-        Pitch
-            (frames,).
-        """
+        """Return the pitch of a take (frames,); the first is number 0."""
         return Pitch(self.hertz[number], self.voicing)
 
     @property

@@ -195,36 +195,14 @@ class DataReport(Brief):
     left_out: tuple[LeftOut, ...] = ()  # files of the source that are not used
 
     def as_json(self) -> dict[str, object]:
-        """Return plain values, from which `from_json` makes the report again.
-
-        Returns
-        -------
-        dict
-            For JSON.
-        """
+        """Return plain values, from which `from_json` makes the report again."""
         values = {"format": FORMAT} | asdict(self)
         values["pitch_histogram"] = {str(note): seconds for note, seconds in self.pitch_histogram.items()}
         return from_data(as_data(values))  # lists, as JSON has them
 
     @staticmethod
     def from_json(values: Mapping[str, Any]) -> "DataReport":
-        """Read a report from JSON values.
-
-        Parameters
-        ----------
-        values : mapping
-            As `as_json` returned them.
-
-        Returns
-        -------
-        DataReport
-            The same report.
-
-        Raises
-        ------
-        DatasetError
-            If they are damaged or from another version.
-        """
+        """Read what `as_json` returned. Raises DatasetError for values that are damaged or of another version."""
         try:
             if values["format"] != FORMAT:
                 raise ValueError("another format")

@@ -88,18 +88,7 @@ class Clip(Brief):
         return len(self.pitch) / FRAME_RATE
 
     def piece(self, first: int, stop: int) -> "Clip":
-        """Return a part of the clip, at the level of the whole.
-
-        Parameters
-        ----------
-        first, stop : int
-            Frames.
-
-        Returns
-        -------
-        Clip
-            Of (stop - first) frames.
-        """
+        """Return the frames from `first` up to `stop`, at the level of the whole."""
         rows = slice(first, stop)
         return replace(
             self,

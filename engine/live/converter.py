@@ -160,45 +160,19 @@ class LiveConverter:
         settings: LiveSettings | None = None,
         bypass: bool | None = None,
     ) -> None:
-        """Change voice or settings from the next block on, or let the dry sound through with the same delay.
+        """Change voice or settings from the next block on, or with `bypass` let the dry sound through with the same
+        delay.
 
-        Parameters
-        ----------
-        voice : Voice, str or Path, optional
-            As of the beginning.
-        settings : LiveSettings, optional
-            Those of a whole session have to stay.
-        bypass : bool, optional
-            Whether the dry sound comes through.
-
-        Raises
-        ------
-        SettingsError
-            For what cannot change while a session runs.
-        VoiceError
-            For a voice that is unknown or damaged.
+        Raises SettingsError for what has to stay while a session runs, and VoiceError for a voice unknown or damaged.
         """
         if settings is not None:
             self._settings = self._settings.changed(**vars(settings))
         self._core.change(None if voice is None else _loaded(voice), self._settings, bypass)
 
     def convert(self, samples: np.ndarray) -> np.ndarray:
-        """Convert the next samples.
+        """Convert the next mono samples (n,), full scale -1..1, to float32 (n,) that lag by `lag_samples`.
 
-        Parameters
-        ----------
-        samples : float (n,)
-            Mono, full scale is -1..1.
-
-        Returns
-        -------
-        float32 (n,)
-            Which lag by `lag_samples`.
-
-        Raises
-        ------
-        SettingsError
-            For samples of another shape.
+        Raises SettingsError for samples of another shape.
         """
         if samples.ndim != 1 or (self._whole_blocks and len(samples) % self._block):
             raise SettingsError(tr(

@@ -59,13 +59,7 @@ class SpeakerProfile(Brief):
     timbre: np.ndarray
 
     def save(self, path: Path | str) -> None:
-        """Write the profile, completely or not at all.
-
-        Parameters
-        ----------
-        path : Path or str
-            A .safetensors file.
-        """
+        """Write the profile as a .safetensors file, completely or not at all."""
         arrays = {"features": self.features, "mels": self.mels, "timbre": self.timbre}
         numbers = {"numbers": np.array([self.level, self.sounds], np.float32)}
         write_atomically(
@@ -74,23 +68,7 @@ class SpeakerProfile(Brief):
 
     @staticmethod
     def load(path: Path | str) -> "SpeakerProfile":
-        """Read a profile.
-
-        Parameters
-        ----------
-        path : Path or str
-            A file that `save` wrote.
-
-        Returns
-        -------
-        SpeakerProfile
-            Of the last session.
-
-        Raises
-        ------
-        SettingsError
-            If it is missing, damaged or of another version.
-        """
+        """Read what `save` wrote. Raises SettingsError if it is missing, damaged or of another version."""
         path = Path(path)
         try:
             held = load_file(path)

@@ -61,40 +61,17 @@ class Identity:
         raise ProvenanceError(tr("Content credentials cannot be signed with this kind of key: use a P-256 key."))
 
     def certificates_pem(self) -> bytes:
-        """Return the certificates, the key's own first.
-
-        Returns
-        -------
-        bytes
-            PEM.
-        """
+        """Return the certificates as PEM, the key's own first."""
         return b"".join(one.public_bytes(serialization.Encoding.PEM) for one in self.chain)
 
     def key_pem(self) -> bytes:
-        """Return the private key.
-
-        Returns
-        -------
-        bytes
-            PEM, not encrypted.
-        """
+        """Return the private key as PEM, not encrypted."""
         return self.key.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
 
     def sign(self, content: bytes) -> bytes:
-        """Sign a content, with the same result each time as far as the kind of key allows.
-
-        Parameters
-        ----------
-        content : bytes
-            Of any length.
-
-        Returns
-        -------
-        bytes
-            The signature.
-        """
+        """Return the signature of a content, the same each time as far as the kind of key allows."""
         if isinstance(self.key, ec.EllipticCurvePrivateKey):
             return self.key.sign(content, ec.ECDSA(hashes.SHA256(), deterministic_signing=True))
         if isinstance(self.key, ed25519.Ed25519PrivateKey):
@@ -102,13 +79,7 @@ class Identity:
         return self.key.sign(content, _RSA_PADDING, hashes.SHA256())
 
     def refuse_outside_validity(self) -> None:
-        """Refuse a certificate that has expired, or is not valid yet by this machine's clock.
-
-        Raises
-        ------
-        ProvenanceError
-            With the date.
-        """
+        """Raise ProvenanceError for a certificate that has expired, or is not valid yet by this machine's clock."""
         now = datetime.datetime.now(datetime.UTC)
         begin, end = self.certificate.not_valid_before_utc, self.certificate.not_valid_after_utc
         if now > end:

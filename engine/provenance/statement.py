@@ -42,13 +42,7 @@ class Statement(Brief):
     engine: str
 
     def as_tag(self) -> str:
-        """Return the statement as one line for the container's comment tag.
-
-        Returns
-        -------
-        str
-            Without line breaks.
-        """
+        """Return the statement for the container's comment tag, without line breaks."""
         # only the id of the voice: MP3 tags of libsndfile hold nothing but Latin letters
         return (
             tr(

@@ -66,17 +66,10 @@ class Fader:
         return 0.0 if self.mute or self.gain_db <= SILENT_DB else 10.0 ** (self.gain_db / 20.0)
 
     def sides(self, channels: int) -> np.ndarray:
-        """Return what each channel is multiplied by, of the same power wherever the lane is.
+        """Return what each channel of the mix is multiplied by, float64 (channels, 1), of the same power wherever the
+        lane is.
 
-        Parameters
-        ----------
-        channels : int
-            Of the mix; only a stereo mix has places.
-
-        Returns
-        -------
-        np.ndarray
-            (channels, 1), float64; 1 in the middle.
+        1 in the middle; only a stereo mix has places.
         """
         if channels != 2:
             return np.ones((channels, 1))

@@ -40,18 +40,8 @@ class Separator(Protocol):
     name: str
 
     def vocal_of(self, blocks: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
-        """Find the vocal of consecutive blocks.
-
-        Parameters
-        ----------
-        blocks : iterable of float32 (2, n)
-            The song at SAMPLE_RATE.
-
-        Yields
-        ------
-        float32 (2, n)
-            The vocal, in total as many samples.
-        """
+        """Yield the vocal, float32 (2, n), of consecutive blocks (2, n) of a song at SAMPLE_RATE: in total as many
+        samples."""
         ...
 
 
@@ -93,18 +83,7 @@ class OnnxSeparator:
             ))
 
     def vocal_of(self, blocks: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
-        """Find the vocal, a window at a time: windows fade into each other over a quarter of their length.
-
-        Parameters
-        ----------
-        blocks : iterable of float32 (2, n)
-            The song at SAMPLE_RATE.
-
-        Yields
-        ------
-        float32 (2, n)
-            The vocal, in total as many samples.
-        """
+        """Find the vocal, a window at a time: windows fade into each other over a quarter of their length."""
         fade_count = self.window // _OVERLAP
         step = self.window - fade_count
         fade = rise(fade_count)

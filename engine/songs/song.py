@@ -47,46 +47,15 @@ class Stages(Protocol):
     """Keeps the outputs of finished stages."""
 
     def find(self, name: str) -> Path | None:
-        """Return the file of a stage, if it was finished.
-
-        Parameters
-        ----------
-        name : str
-            Of the stage's file.
-
-        Returns
-        -------
-        Path or None
-        """
+        """Return the file of a stage by its name, if it was finished."""
         ...
 
     def new(self, name: str) -> Path:
-        """Return where to write the file of a stage.
-
-        Parameters
-        ----------
-        name : str
-            Of the stage's file.
-
-        Returns
-        -------
-        Path
-        """
+        """Return where to write the file of a stage."""
         ...
 
     def keep(self, name: str) -> Path:
-        """Keep the file that was written there.
-
-        Parameters
-        ----------
-        name : str
-            Of the stage's file.
-
-        Returns
-        -------
-        Path
-            Where it is now.
-        """
+        """Keep the file that was written there, and return where it is now."""
         ...
 
 
@@ -103,48 +72,14 @@ class FolderStages(TakesPaths):
     folder: Path
 
     def find(self, name: str) -> Path | None:
-        """Return the file of a stage, if it was finished.
-
-        Parameters
-        ----------
-        name : str
-            Of the stage's file.
-
-        Returns
-        -------
-        Path or None
-        """
         path = self.new(name)
         return path if path.is_file() else None
 
     def new(self, name: str) -> Path:
-        """Return where to write the file of a stage.
-
-        Parameters
-        ----------
-        name : str
-            Of the stage's file.
-
-        Returns
-        -------
-        Path
-        """
         self.folder.mkdir(parents=True, exist_ok=True)
         return self.folder / name
 
     def keep(self, name: str) -> Path:
-        """Keep the file that was written there.
-
-        Parameters
-        ----------
-        name : str
-            Of the stage's file.
-
-        Returns
-        -------
-        Path
-            Where it is now.
-        """
         return self.new(name)
 
 

@@ -42,19 +42,9 @@ class Estimate:
     setup_s: float = 0.0
 
     def seconds_of(self, epochs: int, evaluate_epochs: int = 0) -> float:
-        """Estimate a training from the beginning, if it does not stop early.
+        """Estimate a training from the beginning, in seconds, if it does not stop early.
 
-        Parameters
-        ----------
-        epochs : int
-            Passes over the recordings.
-        evaluate_epochs : int
-            Epochs between evaluations; 0 as by default.
-
-        Returns
-        -------
-        float
-            Seconds.
+        evaluate_epochs: epochs between evaluations; 0 as by default.
         """
         schedule = EvaluationSchedule(evaluate_epochs or max(1, self.epochs_apart), growing=not evaluate_epochs)
         return self.setup_s + epochs * self.epoch_s + schedule.count(epochs) * self.evaluation_s
@@ -107,13 +97,7 @@ class TrainingHistory(Brief):
         return len(self.evaluations) - 1 - self.evaluations.index(best) if best else 0
 
     def as_json(self) -> dict[str, object]:
-        """Return plain values, with the best epoch for readers.
-
-        Returns
-        -------
-        dict
-            As history.json holds it.
-        """
+        """Return plain values as history.json holds them, with the best epoch for readers."""
         return asdict(self) | {"best_epoch": self.best["epoch"] if self.best else None}
 
 

@@ -136,32 +136,15 @@ class VoiceCard(Brief):
         return self.training.get(rules.UNTRAINED) is True
 
     def is_known_to(self, sing: bool) -> bool:
-        """Return whether some of its recordings are sung, or spoken; so it is taken to be where nobody has measured it.
-
-        Parameters
-        ----------
-        sing : bool
-            Whether singing is asked about, or speech.
-
-        Returns
-        -------
-        bool
-        """
+        """Return whether some of its recordings are sung, or spoken; so it is taken to be where nobody has measured
+        it."""
         unknown = self.spoken_pitch is None and self.sung_pitch is None
         return unknown or (self.sung_pitch if sing else self.spoken_pitch) is not None
 
     def pitch_where(self, sung: bool) -> PitchStatistics:
         """Return where the voice lives when it sings, or speaks: as measured, or estimated from the other.
 
-        Parameters
-        ----------
-        sung : bool
-            Whether singing is asked about, or speech.
-
-        Returns
-        -------
-        PitchStatistics
-            MIDI note numbers; of all of its recordings where neither is known.
+        In MIDI note numbers; of all of its recordings where neither is known.
         """
         known, other = (self.sung_pitch, self.spoken_pitch) if sung else (self.spoken_pitch, self.sung_pitch)
         if known or other is None:
@@ -169,17 +152,7 @@ class VoiceCard(Brief):
         return (estimated_singing if sung else estimated_speech)(other, self.gender, self.age)
 
     def is_estimated(self, sung: bool) -> bool:
-        """Return whether `pitch_where` is an estimate, or of a blend rests partly on one.
-
-        Parameters
-        ----------
-        sung : bool
-            Whether singing is asked about, or speech.
-
-        Returns
-        -------
-        bool
-        """
+        """Return whether `pitch_where` is an estimate, or of a blend rests partly on one."""
         return not self.is_known_to(sung) or _pitch_name(sung) in self.estimated
 
     @property
@@ -197,20 +170,10 @@ class VoiceCard(Brief):
         return asdict(replace(self, estimated=self.estimates))
 
     def range_where(self, sung: bool) -> dict[str, str]:
-        """Return the range of the voice when it sings, or speaks.
+        """Return the range of the voice when it sings, or speaks: {"min": "A2", "max": "C5"}; empty if it is not known.
 
         A voice that was only recorded singing speaks in the lower part of its range and below; one that was only
         recorded speaking sings those notes and higher ones. A range that somebody has stated stays as it is.
-
-        Parameters
-        ----------
-        sung : bool
-            Whether singing is asked about, or speech.
-
-        Returns
-        -------
-        dict
-            {"min": "A2", "max": "C5"}; empty if it is not known.
 
         Examples
         --------

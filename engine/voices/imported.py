@@ -86,18 +86,7 @@ class ImportedVoice:
         return path if path and path.exists() else None
 
     def on(self, device: torch.device) -> "ImportedVoice":
-        """Return the voice with its networks on a device.
-
-        Parameters
-        ----------
-        device : torch.device
-            Such as torch.device("cuda").
-
-        Returns
-        -------
-        ImportedVoice
-            For conversions there.
-        """
+        """Return the voice with its networks on a device."""
         return replace(self, networks=self.networks.on(device))
 
 

@@ -94,18 +94,7 @@ class Voice:
         return path if path and path.exists() else None
 
     def on(self, device: torch.device) -> "Voice":
-        """Return the voice with its tensors on a device; the voice itself if it is there already.
-
-        Parameters
-        ----------
-        device : torch.device
-            Such as torch.device("cuda").
-
-        Returns
-        -------
-        Voice
-            For conversions there.
-        """
+        """Return the voice with its tensors on a device; the voice itself if it is there already."""
         if self.timbre.device == device:
             return self
         numbers = {name: getattr(self, name).to(device) for name in _NUMBERS}

@@ -1,4 +1,4 @@
-"""The docstrings of all that the library offers: NumPy sections that name what is passed, returned and raised."""
+"""The docstrings of all that the library offers: functions and classes have NumPy sections, methods a line or two."""
 
 import inspect
 import re
@@ -36,11 +36,12 @@ def ours() -> dict[str, object]:
 
 
 def functions() -> Iterator[tuple[str, Callable[..., object]]]:
-    """Public functions and methods."""
+    yield from ((name, one) for name, one in ours().items() if inspect.isfunction(one))
+
+
+def methods() -> Iterator[tuple[str, Callable[..., object]]]:
     for name, one in ours().items():
-        if inspect.isfunction(one):
-            yield name, one
-        elif inspect.isclass(one) and one.__module__.startswith("engine."):
+        if inspect.isclass(one) and one.__module__.startswith("engine."):
             for member, made in vars(one).items():
                 function = getattr(made, "__func__", made)
                 if inspect.isfunction(function) and not member.startswith("_") and function.__name__ == member:
@@ -53,7 +54,7 @@ def classes() -> Iterator[tuple[str, type]]:
             yield name, one
 
 
-FUNCTIONS, CLASSES = dict(functions()), dict(classes())
+FUNCTIONS, METHODS, CLASSES = dict(functions()), dict(methods()), dict(classes())
 RAISING = {name: one for name, one in CLASSES.items() if issubclass(one, Exception)}
 
 
@@ -75,6 +76,7 @@ def test_functions_name_their_parameters_results_and_errors(name: str) -> None:
     for errors, _ in said.get("Raises", []):
         assert set(errors.split(", ")) <= {*RAISING, "OSError"}
     text = (function.__doc__ or "").partition("Examples\n")[0]
+    assert text
     assert not re.search(r"\bRaises [A-Z]", text), "errors have a section of their own"
     assert ">>>" not in text, "examples have a section of their own"
 
@@ -87,6 +89,17 @@ def test_functions_give_the_shapes_of_arrays(name: str) -> None:
     for argument, hint in hints(FUNCTIONS[name]).items():
         if any((typing.get_origin(part) or part) in ARRAYS for part in (hint, *typing.get_args(hint))):
             assert re.search(r"\(.*\)|array", kinds[argument]), f"{argument}: {kinds[argument]}"
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_give_the_shapes_of_arrays_and_name_errors_that_there_are(name: str) -> None:
+    kind, _, member = name.partition(".")
+    said = inspect.getdoc(getattr(CLASSES[kind], member)) or ""  # of the class that it comes from, where it has none
+    assert said
+    given = hints(METHODS[name]).values()
+    if any((typing.get_origin(part) or part) in ARRAYS for hint in given for part in (hint, *typing.get_args(hint))):
+        assert re.search(r"\(\w[^)]*\)|array", said)
+    assert set(re.findall(r"[Rr]aises? (\w+Error|Cancelled)", said)) <= {*RAISING, "OSError"}
 
 
 @pytest.mark.parametrize("name", CLASSES)

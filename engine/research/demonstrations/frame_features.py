@@ -39,41 +39,13 @@ class Features(Brief):
     active: np.ndarray
 
     def of(self, kind: Kind) -> np.ndarray:
-        """Return one of the two views.
-
-        Parameters
-        ----------
-        kind : str
-            mel or content.
-
-        Returns
-        -------
-        float32 (frames, numbers)
-            A row for each frame.
-        """
+        """Return the view `mel` or `content`, float32 (frames, numbers)."""
         return self.mel if kind == "mel" else self.content
 
 
 def measure_features(recording: Recording) -> Features:
-    """Measure mel spectrum and content of a recording.
+    """Measure mel spectrum and content of a recording of seconds to a minute. Raises AudioError for one too short.
 
-    Parameters
-    ----------
-    recording : Audio, Path, str or pair (samples, rate)
-        Seconds to a minute.
-
-    Returns
-    -------
-    Features
-        A row for every 10 ms.
-
-    Raises
-    ------
-    AudioError
-        For what is no recording, or one that is too short.
-
-    Examples
-    --------
     >>> features = measure_features("vocal.flac")
     >>> features.content.shape
     (301, 64)

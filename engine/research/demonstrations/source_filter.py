@@ -68,27 +68,10 @@ class SourceFilterParts(Brief):
 
 
 def take_apart(recording: Recording, seed: int = 0) -> SourceFilterParts:
-    """Separate the source-filter parts of a recording.
+    """Separate the source-filter parts of a recording; the same seed gives the same noise.
 
-    Parameters
-    ----------
-    recording : Audio, Path, str or pair (samples, rate)
-        Seconds to a minute.
-    seed : int
-        The same gives the same noise.
+    Raises AudioError for a recording too short.
 
-    Returns
-    -------
-    SourceFilterParts
-        Each part as audio.
-
-    Raises
-    ------
-    AudioError
-        For what is no recording, or one that is too short.
-
-    Examples
-    --------
     >>> parts = take_apart("vocal.flac")
     >>> bool(np.allclose(parts.harmonic.samples + parts.breath.samples, parts.whole.samples))
     True

@@ -54,26 +54,9 @@ class SpeakerProbe(Brief):
 def probe_speakers(recordings: Mapping[str, Sequence[Recording]], seed: int = 0) -> list[SpeakerProbe]:
     """Probe how much single frames reveal of their speaker, once by mel spectrum and once by content.
 
-    Parameters
-    ----------
-    recordings : mapping of str to sequence of Audio, Path, str or pair (samples, rate)
-        Of each speaker. Of several, the first half is for training and the rest for testing; a single one is cut in the
-        middle.
-    seed : int
-        Of the training.
+    Of several recordings of a speaker, the first half is for training and the rest for testing; a single one is cut in
+    the middle. Raises AudioError for fewer than two speakers, or a speaker with silent recordings.
 
-    Returns
-    -------
-    list of SpeakerProbe
-        By mel spectrum and by content.
-
-    Raises
-    ------
-    AudioError
-        For fewer than two speakers, or a speaker with silent recordings.
-
-    Examples
-    --------
     >>> mel, content = probe_speakers({name: [f"recordings/{name}.flac"] for name in ("one", "two")})
     >>> mel.accuracy > content.accuracy
     True
