@@ -38,7 +38,7 @@ from engine.research.benchmark.machine import describe_machine
 from engine.research.benchmark.opinions import COLUMNS, Judged, JudgedVoice, Opinion, opinions, outputs_in, row
 from engine.research.benchmark.quality import keep
 from engine.research.benchmark.recordings import find_recordings
-from engine.research.benchmark.speed import Sample, timed_conversion
+from engine.research.benchmark.samples import Sample, timed_conversion
 from engine.research.benchmark.training import first_recordings
 from engine.research.benchmark.word_errors import WordErrors, recognised, short_outputs, whisper
 from engine.research.command import every_few_seconds, log

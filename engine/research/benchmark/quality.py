@@ -17,7 +17,7 @@ from engine.evaluation.scores import Scores, compare, equal_error_rate, mean_sco
 from engine.networks.base import load_base
 from engine.research.benchmark.control import controlled, share_of_the_leak, share_of_the_way
 from engine.research.benchmark.recordings import others_of, target_recordings, turned
-from engine.research.benchmark.speed import Sample
+from engine.research.benchmark.samples import Sample
 from engine.research.command import log
 from engine.research.copies import copy_synthesis
 from engine.research.tables import score_text, table
