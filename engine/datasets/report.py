@@ -378,9 +378,8 @@ def _examine(path: Path, name: str, cache: Path | None, before: Sequence[_Examin
             name=path.name, strerror=cause.strerror,
         )
         return _Examined(RecordingReport(name, "", "fail", (finding("unreadable", "fail", reason),)))
-    findings = (
-        *notes, *findings_in(quality, clip.dryness), *findings_beyond(clip.pitch), *findings_on_channels(clip)
-    )  # fmt: skip
+    of_sound = (*findings_in(quality, clip.dryness), *findings_beyond(clip.pitch), *findings_on_channels(clip))
+    findings = (*notes, *of_sound)
     found = _Examined(RecordingReport(name, contents, worst(findings), findings, **_rounded(quality)))
     if found.report.usable:
         _recognise(found, clip)

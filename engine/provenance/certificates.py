@@ -24,8 +24,8 @@ _LONGEST_NAME = 100  # characters shown of a certificate's name
 _VALID_DAYS = 20 * 365  # a file is checked years after it was made, and nothing here tells when that was
 _CLOCKS_APART = datetime.timedelta(days=1)  # clocks of two machines
 # of a key: neither agreement on keys nor encryption
-_UNUSED = ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement", "encipher_only",
-           "decipher_only")  # fmt: skip
+_ENCRYPTION = ("key_encipherment", "data_encipherment", "encipher_only", "decipher_only")
+_UNUSED = ("content_commitment", "key_agreement", *_ENCRYPTION)
 _CURVES = {"secp256r1": "es256", "secp384r1": "es384", "secp521r1": "es512"}
 
 

@@ -23,10 +23,8 @@ from engine.voices.card_rules import DEEPEST, is_shallow
 TAUGHT_BY = "taught_by"  # key of a taught voice: name, file and SHA-256 of the imported one, and its scores
 GENDERS = (tr("male"), tr("female"))
 AGES = (tr("child"), tr("young adult"), tr("adult"))
-GENRES = (
-    tr("pop"), tr("rock"), tr("hip-hop"), "r&b", tr("country"), tr("jazz"), tr("classical"), tr("electronic"),
-    tr("world"), tr("other"),
-)  # fmt: skip
+_POPULAR = (tr("pop"), tr("rock"), tr("hip-hop"), "r&b", tr("country"))
+GENRES = (*_POPULAR, tr("jazz"), tr("classical"), tr("electronic"), tr("world"), tr("other"))
 # as FEMALE and MALE, which are types too
 VOICE_TYPES = (tr("soprano"), tr("mezzo-soprano"), tr("alto"), tr("tenor"), tr("baritone"), tr("bass"))
 

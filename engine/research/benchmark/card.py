@@ -82,10 +82,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> Iterator[str]:
     """Yield the lines of a section. Raises EngineError if the device does not work."""
     device, extent = choose_device(options.device), QUICK if options.quick else Extent()
-    sections = {
-        "machine": _machine, "conversion": _conversion, "difference": _difference, "training": _training,
-        "steps": _steps, "batches": _batches,
-    }  # fmt: skip
+    sections = dict(zip(SECTIONS, (_machine, _conversion, _difference, _batches, _training, _steps), strict=True))
     yield from sections[options.section](device, extent)
 
 

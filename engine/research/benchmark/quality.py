@@ -27,10 +27,9 @@ Output = Literal["unconverted", "copy synthesis", "control", "conversion"]
 COPY = "copy"  # the "voice" of a source through copy synthesis
 TRANSPOSITIONS = "transpositions.tsv"  # beside kept outputs: file name and semitones
 WAY, LEAK = "share_of_way", "share_of_leak"
-SHOWN_SCORES = (
-    "speaker_similarity", WAY, "source_similarity", LEAK, "word_error", "pitch_accuracy", "pitch_corr",
-    "voicing_error", "ovrl", "p808", "leak_db", "length_error",
-)  # fmt: skip
+_OF_SPEAKERS = ("speaker_similarity", WAY, "source_similarity", LEAK)
+_OF_SINGING = ("word_error", "pitch_accuracy", "pitch_corr", "voicing_error")
+SHOWN_SCORES = (*_OF_SPEAKERS, *_OF_SINGING, "ovrl", "p808", "leak_db", "length_error")
 
 
 @dataclass(frozen=True)

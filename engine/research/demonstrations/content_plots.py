@@ -56,11 +56,9 @@ def plot_similar_moments(first: Features, second: Features, start_s: float = 0.0
     figure = new_figure(12.0, 5.8)
     for axes, kind in zip(figure.subplots(1, len(KINDS), sharey=True), KINDS, strict=True):
         shown = similarity(first, second, kind)[rows, rows]
-        edges_s = (rows.start / FRAME_RATE, rows.stop / FRAME_RATE)
-        image = axes.imshow(
-            shown, "magma", vmin=max(0.0, float(np.median(shown))), vmax=1.0, origin="lower",
-            extent=(*edges_s, *edges_s), interpolation="nearest",
-        )  # fmt: skip
+        edges_s, lowest = (rows.start / FRAME_RATE, rows.stop / FRAME_RATE), max(0.0, float(np.median(shown)))
+        placed = {"origin": "lower", "extent": (*edges_s, *edges_s), "interpolation": "nearest"}
+        image = axes.imshow(shown, "magma", vmin=lowest, vmax=1.0, **placed)
         axes.set_xlabel("time in the second recording (s)", color=INK)
         dress(axes)
         title(axes, f"{_NAMES[kind]}: {found_again(first, second, kind):.0%} match themselves")
