@@ -55,10 +55,9 @@ class PinnedFile:
                         done += len(block)
                         report(done / self.size, tr("checking"))
         except OSError as cause:
-            raise WrongFileError(tr(
-                '"{name}" cannot be read: {strerror}.',
-                name=path.name, strerror=cause.strerror or cause,
-            )) from cause
+            raise WrongFileError(
+                tr('"{name}" cannot be read: {strerror}.', name=path.name, strerror=cause.strerror or cause)
+            ) from cause
         if digest.hexdigest() != self.sha256:
             raise WrongFileError(
                 tr(

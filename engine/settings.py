@@ -111,10 +111,9 @@ def refuse_unknown(settings: type[Any], names: Iterable[str]) -> None:
     if unknown := sorted(set(names) - {one.name for one in fields(settings)}):
         wrong = unknown[0][:_SHOWN]
         if meant := nearest(wrong, [one.name for one in fields(settings)]):
-            raise SettingsError(tr(
-                "There is no setting '{unknown}': did you mean {meant}?",
-                unknown=wrong, meant=meant,
-            ))
+            raise SettingsError(
+                tr("There is no setting '{unknown}': did you mean {meant}?", unknown=wrong, meant=meant)
+            )
         raise SettingsError(tr("There is no setting '{unknown}'.", unknown=wrong))
 
 

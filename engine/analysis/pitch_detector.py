@@ -225,10 +225,7 @@ def _network(device: torch.device) -> _Network:
     first, second = _CONFIDENCE
     return _Network(
         {size: torch.hann_window(size).to(device) for size in _BANDS_OF},
-        {
-            size: _Bands.stored(stored[places], stored[values], device)
-            for size, (places, values) in _BANDS_OF.items()
-        },
+        {size: _Bands.stored(stored[places], stored[values], device) for size, (places, values) in _BANDS_OF.items()},
         convolution(_ENTRY),
         [(convolution(one), convolution(other), dilation) for one, other, dilation in _BLOCKS],
         convolution(_JOINT),

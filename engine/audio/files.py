@@ -446,10 +446,9 @@ class AudioWriter:
 
     def _finish(self) -> None:
         if self._count == 0:
-            raise AudioError(tr(
-                '"{name}" was not written: there is no audio to write (0 samples).',
-                name=self.path.name,
-            ))
+            raise AudioError(
+                tr('"{name}" was not written: there is no audio to write (0 samples).', name=self.path.name)
+            )
         self._encoder.finish()
         self._file.close()
         if self._statement:
@@ -522,10 +521,9 @@ def refuse_no_sound(samples: Samples, holder: str, from_s: float | None = None) 
     if peak > _LARGEST_SAMPLE:
         beyond = tr("samples of {peak}, where full scale is 1", peak=numeral(peak, ".0e"))
         if from_s is None:
-            raise AudioError(tr(
-                "{holder} holds {beyond}: export it again with another program.",
-                holder=holder, beyond=beyond,
-            ))
+            raise AudioError(
+                tr("{holder} holds {beyond}: export it again with another program.", holder=holder, beyond=beyond)
+            )
         raise AudioError(
             ntr(
                 "{holder} holds {beyond}, {from_s} second in or just after: export it again with another program.",

@@ -352,9 +352,7 @@ def _surveyed(
     if chosen.notes_out_of_range == REFUSE:
         notes_beyond(survey.seconds_of_notes, transpose, furthest(chosen.harmony)).refuse()
     melody = ShapedMelody(chosen, transpose, chosen.harmony_key)
-    renderer = renderer_for(
-        base, voice.on(base.device), survey, chosen, melody, analysed=analysed, workers=workers
-    )
+    renderer = renderer_for(base, voice.on(base.device), survey, chosen, melody, analysed=analysed, workers=workers)
     return renderer, transpose
 
 

@@ -58,9 +58,7 @@ class LiveSettings:
         60,
         10,
         300,
-        tr(
-            "Time for the conversion of a block; longer avoids gaps on a busy machine, shorter is less delay.",
-        ),
+        tr("Time for the conversion of a block; longer avoids gaps on a busy machine, shorter is less delay."),
         step=10,
     )
     content: str = text_setting(

@@ -147,10 +147,9 @@ class Installation(TakesPaths):
         try:
             return [_read_pem(path) for path in paths]
         except OSError as cause:
-            raise ProvenanceError(tr(
-                '"{folder}" cannot be read ({strerror}).',
-                folder=self.folder, strerror=cause.strerror or cause,
-            )) from cause
+            raise ProvenanceError(
+                tr('"{folder}" cannot be read ({strerror}).', folder=self.folder, strerror=cause.strerror or cause)
+            ) from cause
 
     def _read_own(self) -> "Identity":
         from engine.provenance.certificates import read_identity
@@ -163,8 +162,7 @@ class Installation(TakesPaths):
         except (OSError, ValueError) as cause:
             raise ProvenanceError(
                 tr(
-                    'The signing key in "{path}" cannot be read: run `timbre-studio credentials rotate` for a new '
-                    "one.",
+                    'The signing key in "{path}" cannot be read: run `timbre-studio credentials rotate` for a new one.',
                     path=path,
                 )
             ) from cause

@@ -116,10 +116,9 @@ def refuse_other_encoder(name: str, stated: Mapping[str, object], layer: int) ->
         raise _other_encoder(name, tr("the content encoder {shown}", shown=shown))
     found = next((stated[key] for key in ("embedder_output_layer", "embOutputLayer") if stated.get(key)), layer)
     if str(found) not in (str(layer), "-1" if layer == 12 else str(layer)):  # counted from the end, the last one
-        raise _other_encoder(name, tr(
-            "layer {found} of its content encoder, not {layer}",
-            found=str(found)[:_LONGEST_NAME], layer=layer,
-        ))
+        raise _other_encoder(
+            name, tr("layer {found} of its content encoder, not {layer}", found=str(found)[:_LONGEST_NAME], layer=layer)
+        )
 
 
 def _other_encoder(name: str, encoder: str) -> ModelFileError:

@@ -66,9 +66,7 @@ class Alignment:
         return round(self.offset_s * SAMPLE_RATE)
 
 
-def align(
-    vocal: Path | str, backing: Path | str, given_s: float | None = None, may_hold: bool = False
-) -> Alignment:
+def align(vocal: Path | str, backing: Path | str, given_s: float | None = None, may_hold: bool = False) -> Alignment:
     """Find where a vocal lies in its backing.
 
     Parameters

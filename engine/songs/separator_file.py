@@ -130,8 +130,7 @@ def accept_separator(path: Path, folder: Path, pinned: PinnedFile | None = None,
         with replacing(target, durable=True) as unfinished:
             shutil.copyfile(path, unfinished)
     except OSError as cause:
-        raise SeparationError(tr(
-            '"{target}" cannot be written: {strerror}.',
-            target=target, strerror=cause.strerror or cause,
-        )) from cause
+        raise SeparationError(
+            tr('"{target}" cannot be written: {strerror}.', target=target, strerror=cause.strerror or cause)
+        ) from cause
     return target

@@ -321,10 +321,9 @@ def _refuse_impossible(song: Song, files: SongFiles) -> None:
         for path in (lead, *given):
             with names_that_fit():
                 if target.exists() and target.samefile(path):
-                    raise SettingsError(tr(
-                        'The result would overwrite "{name}": choose another file name.',
-                        name=shown_name(path),
-                    ))
+                    raise SettingsError(
+                        tr('The result would overwrite "{name}": choose another file name.', name=shown_name(path))
+                    )
 
 
 def _separated(
@@ -355,9 +354,7 @@ def _converted(
     path, record = stages.find(f"{name}.wav"), stages.find(f"{name}.json")
     if path is None or record is None:
         target = stages.new(f"{name}.wav")
-        done = convert_parts(
-            stem.path, target, stem.parts, voices.__getitem__, settings, report, work, check.examine
-        )
+        done = convert_parts(stem.path, target, stem.parts, voices.__getitem__, settings, report, work, check.examine)
         write_atomically(stages.new(f"{name}.json"), json.dumps(asdict(done) | {_SAID: check.said}))
         return done, [stages.keep(f"{name}{suffix}") for suffix in (".json", ".wav")][1]
     report(1.0, tr("converting"))

@@ -133,12 +133,7 @@ def train(
     return training.best_voice()
 
 
-def train_dataset(
-    dataset: Dataset,
-    plan: TrainingPlan,
-    report: Report = no_report,
-    device: str = AUTO,
-) -> Voice:
+def train_dataset(dataset: Dataset, plan: TrainingPlan, report: Report = no_report, device: str = AUTO) -> Voice:
     """Train a voice on the usable recordings of a dataset, in its folder.
 
     Parameters
@@ -549,9 +544,7 @@ class _Training:
     def _estimate(self, audition: Audition) -> Estimate:
         """Time a few steps of a copy and one rendering, as fast as they are beside other work."""
         self.report(0.0, tr("timing a few steps"))
-        trial = FineTuning(
-            self.base, self.tuning.clips, self.plan, self.device.precision, ahead=self.tuning.ahead
-        )
+        trial = FineTuning(self.base, self.tuning.clips, self.plan, self.device.precision, ahead=self.tuning.ahead)
         trial.together = self.tuning.together
         pieces = epoch_pieces(self.tuning.clips, self.plan.seed, 0)
         took = []
@@ -646,10 +639,9 @@ class _Training:
             )
         if changed := self.plan.differences(state["plan"]):
             values = ", ".join(f"{name} {state['plan'].get(name)}" for name in changed)
-            raise TrainingError(tr(
-                "This training started with {values}. Resume with that, or start from scratch.",
-                values=values,
-            ))
+            raise TrainingError(
+                tr("This training started with {values}. Resume with that, or start from scratch.", values=values)
+            )
         self.tuning.restore(state["tuning"])
         for name, value in state["counters"].items():
             setattr(self, name, value)

@@ -213,10 +213,9 @@ def card_text(card: VoiceCard) -> str:
         text = json.dumps(card.values, indent=2, ensure_ascii=False) + "\n"
         _card_from(json.loads(text))
     except (ValueError, TypeError, RecursionError) as cause:
-        raise VoiceError(tr(
-            "The card of the voice '{id}' cannot be written: {cause}.",
-            id=card.id, cause=cause,
-        )) from cause
+        raise VoiceError(
+            tr("The card of the voice '{id}' cannot be written: {cause}.", id=card.id, cause=cause)
+        ) from cause
     return text
 
 
@@ -226,15 +225,13 @@ def load_card(folder: Path) -> VoiceCard:
         with (folder / CARD_FILE).open("rb") as file:
             content = file.read(_LARGEST_CARD + 1)
     except FileNotFoundError as cause:
-        raise VoiceError(tr(
-            "'{name}' is not a voice: it has no {card_file}.",
-            name=folder.name, card_file=CARD_FILE,
-        )) from cause
+        raise VoiceError(
+            tr("'{name}' is not a voice: it has no {card_file}.", name=folder.name, card_file=CARD_FILE)
+        ) from cause
     except OSError as cause:
-        raise VoiceError(tr(
-            "The card of the voice '{name}' cannot be read: {cause}.",
-            name=folder.name, cause=why_refused(cause),
-        )) from cause
+        raise VoiceError(
+            tr("The card of the voice '{name}' cannot be read: {cause}.", name=folder.name, cause=why_refused(cause))
+        ) from cause
     return read_card(content, f"'{folder.name}'")
 
 
@@ -245,10 +242,9 @@ def read_card(content: bytes, where: str) -> VoiceCard:
             raise ValueError(tr("it is too large"))
         values = _read_json(content)
         if isinstance(values, dict) and is_whole(values.get("format")) and values["format"] > FORMAT:
-            raise VoiceError(tr(
-                "The voice {where} was made by a later version of Timbre Studio; update to use it.",
-                where=where,
-            ))
+            raise VoiceError(
+                tr("The voice {where} was made by a later version of Timbre Studio; update to use it.", where=where)
+            )
         return _card_from(values)
     except ValueError as cause:
         raise VoiceError(tr(
@@ -271,13 +267,11 @@ TRAIN_AGAIN = tr("train again")  # the state of a voice that was made on an earl
 
 def earlier_voice(name: str) -> str:
     """Return the advice for a voice made on an earlier base."""
-    return (
-        tr(
-            "The voice '{name}' was made with an earlier version of Timbre Studio and cannot be used with this one. "
-            "Train it again if its recordings are here; otherwise import one that was made with this version, or "
-            "blend it anew.",
-            name=name,
-        )
+    return tr(
+        "The voice '{name}' was made with an earlier version of Timbre Studio and cannot be used with this one. "
+        "Train it again if its recordings are here; otherwise import one that was made with this version, or "
+        "blend it anew.",
+        name=name,
     )
 
 
@@ -448,10 +442,9 @@ def new_voice_folder(folder: Path) -> Iterator[Path]:
             raise
         shutil.rmtree(replaced, ignore_errors=True)
     except (OSError, SafetensorError) as cause:
-        raise VoiceError(tr(
-            "The voice '{name}' could not be written: {cause}.",
-            name=folder.name, cause=why_refused(cause),
-        )) from cause
+        raise VoiceError(
+            tr("The voice '{name}' could not be written: {cause}.", name=folder.name, cause=why_refused(cause))
+        ) from cause
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
 

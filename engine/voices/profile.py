@@ -206,10 +206,9 @@ def _choice(given: dict[str, object], name: str, allowed: tuple[str, ...], probl
     chosen = " ".join(value.lower().split()) if isinstance(value, str) else None
     if chosen in allowed:
         return chosen
-    problems.add(name, tr(
-        "{field} must be one of {allowed}, not {value}.",
-        allowed=", ".join(allowed), value=_shown(value),
-    ))
+    problems.add(
+        name, tr("{field} must be one of {allowed}, not {value}.", allowed=", ".join(allowed), value=_shown(value))
+    )
     return None
 
 
@@ -220,10 +219,9 @@ def _language(given: dict[str, object], problems: _Problems) -> str | None:
     language = value.strip().lower() if isinstance(value, str) else ""
     if re.fullmatch("[a-z]{2}", language):
         return language
-    problems.add("base_language", tr(
-        "{field} must be two letters such as en, de or tr, not {value}.",
-        value=_shown(value),
-    ))
+    problems.add(
+        "base_language", tr("{field} must be two letters such as en, de or tr, not {value}.", value=_shown(value))
+    )
     return None
 
 
@@ -250,10 +248,9 @@ def _vocal_range(given: dict[str, object], problems: _Problems) -> dict[str, str
         return None
     values = given["vocal_range"]
     if not isinstance(values, Mapping):
-        problems.add("vocal_range", tr(
-            '{field} must be like {"min": "A2", "max": "C5"}, not {values}.',
-            values=_kind(values),
-        ))
+        problems.add(
+            "vocal_range", tr('{field} must be like {"min": "A2", "max": "C5"}, not {values}.', values=_kind(values))
+        )
         return None
     values = {name: value for name, value in values.items() if not is_blank(value)}
     if not values:
@@ -266,10 +263,9 @@ def _vocal_range(given: dict[str, object], problems: _Problems) -> dict[str, str
         return None
     if note_number(notes["min"]) > note_number(notes["max"]):
         low, high = notes["min"], notes["max"]
-        problems.add("vocal_range", tr(
-            "{field} has its limits swapped: min {low} is above max {high}.",
-            low=low, high=high,
-        ))
+        problems.add(
+            "vocal_range", tr("{field} has its limits swapped: min {low} is above max {high}.", low=low, high=high)
+        )
     return notes
 
 
@@ -284,10 +280,9 @@ def _note(value: object, name: str, problems: _Problems) -> str:
     if value is None:
         problems.add(name, tr("{field} is missing; write it like A2, C#4 or Bb3."))
     else:
-        problems.add(name, tr(
-            "{field} must be a note, not {value}; write it like A2, C#4 or Bb3.",
-            value=_shown(value),
-        ))
+        problems.add(
+            name, tr("{field} must be a note, not {value}; write it like A2, C#4 or Bb3.", value=_shown(value))
+        )
     return ""
 
 
@@ -323,10 +318,9 @@ def _other(values: Mapping[str, object], problems: _Problems) -> dict[str, objec
             kinds = tr("{field} must be text, a number, or a list or object of such, as a file can hold it.")
             problems.add(str(name), kinds)
         elif not is_shallow(value, DEEPEST - _ABOVE_OTHER):
-            problems.add(name, tr(
-                "{field} has lists or objects more than {deepest} deep.",
-                deepest=DEEPEST - _ABOVE_OTHER,
-            ))
+            problems.add(
+                name, tr("{field} has lists or objects more than {deepest} deep.", deepest=DEEPEST - _ABOVE_OTHER)
+            )
         else:
             other[name] = value
     if len(json.dumps([other], indent=2, ensure_ascii=False).encode()) > MOST_OTHER:

@@ -228,10 +228,9 @@ def voice_from(card: VoiceCard, weights: Mapping[str, Tensor], folder: Path | No
             {name.removeprefix("decoder."): value for name, value in weights.items()}, strict=True, assign=True
         )
     except (KeyError, ValueError, RuntimeError) as cause:
-        raise VoiceError(tr(
-            "The voice '{id}' was made by another version of the engine; make it again.",
-            id=card.id,
-        )) from cause
+        raise VoiceError(
+            tr("The voice '{id}' was made by another version of the engine; make it again.", id=card.id)
+        ) from cause
     if not all(map(are_finite, [frames, *vectors.values(), *decoder.state_dict().values()])):
         raise VoiceError(damaged_weights(card.id))
     decoder.eval().requires_grad_(False)
