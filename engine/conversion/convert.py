@@ -26,8 +26,8 @@ from engine.analysis.windows import Window, cut_windows
 from engine.audio.files import Audio, AudioWriter, Recording, audio_of, open_audio
 from engine.audio.headroom import Lowered, Metered
 from engine.audio.players import players
+from engine.audio.result_files import at_result_rate, rate_of_results
 from engine.audio.result_format import SOURCE
-from engine.audio.result_rate import at_result_rate, rate_of_results
 from engine.audio.session_metadata import place_of
 from engine.audio.streams import Source, at_engine_rate
 from engine.conversion.edit_data import EditData
