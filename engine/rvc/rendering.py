@@ -71,7 +71,7 @@ def _samples(found: Mapping[str, np.ndarray], count: int, process: ModelProcess)
 
 
 @dataclass(frozen=True, eq=False)
-class TorchRendering:
+class TorchRendering(Rendering):
     """The generator of this project with the weights of a `.pth`, in a process of its own."""
 
     weights: Path
@@ -82,16 +82,13 @@ class TorchRendering:
 
     @property
     def version(self) -> str:
-        """Which layer of ContentVec it reads: v1, v2."""
         return self.configuration.version
 
     @property
     def sample_rate(self) -> int:
-        """Of its samples, in hertz."""
         return self.configuration.sample_rate
 
     def render(self, content: Tensor, hertz: Tensor, moment: Moment) -> np.ndarray:
-        """Render (see `Rendering`)."""
         of, frames, hertz = self.configuration, len(content), hertz.cpu()
         latent = noise_at(moment.first_frame * of.latent, frames * of.latent, moment.seed).reshape(frames, of.latent)
         noise = noise_at(moment.first_frame * of.hop, frames * of.hop, moment.seed + _SOURCE_NOISE)
@@ -103,7 +100,6 @@ class TorchRendering:
         return _samples(found, frames * of.hop, self.process)
 
     def on(self, device: torch.device) -> "TorchRendering":
-        """Return the same networks on a device."""
         name = str(device)
         return self if name == self.device else replace(self, process=self.process.on(name), device=name)
 
@@ -116,7 +112,7 @@ class TorchRendering:
 
 
 @dataclass(frozen=True, eq=False)
-class OnnxRendering:
+class OnnxRendering(Rendering):
     """An ONNX model, run by ONNX Runtime on the processor, in a process of its own."""
 
     path: Path
@@ -126,16 +122,13 @@ class OnnxRendering:
 
     @property
     def version(self) -> str:
-        """Which layer of ContentVec it reads: v1, v2."""
         return "v1" if self.model.content == 256 else "v2"
 
     @property
     def sample_rate(self) -> int:
-        """Of its samples, in hertz."""
         return self.model.sample_rate
 
     def render(self, content: Tensor, hertz: Tensor, moment: Moment) -> np.ndarray:
-        """Render (see `Rendering`)."""
         frames, names = len(content), self.model.inputs
         given = {
             names.content: content.cpu().numpy()[None].astype(self.model.precision),

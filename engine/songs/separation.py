@@ -45,7 +45,7 @@ class Separator(Protocol):
         ...
 
 
-class OnnxSeparator:
+class OnnxSeparator(Separator):
     """A network with the input `mix` (1, 2, samples) and the output `stems` (1, stems, 2, samples).
 
     Parameters
@@ -82,7 +82,7 @@ class OnnxSeparator:
             )
 
     def vocal_of(self, blocks: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
-        """Find the vocal, a window at a time: windows fade into each other over a quarter of their length."""
+        """Yield the vocal, float32 (2, n), a window at a time: windows fade into each other over a quarter of them."""
         fade_count = self.window // _OVERLAP
         step = self.window - fade_count
         fade = rise(fade_count)

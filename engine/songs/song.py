@@ -60,7 +60,7 @@ class Stages(Protocol):
 
 
 @dataclass(frozen=True)
-class FolderStages(TakesPaths):
+class FolderStages(TakesPaths, Stages):
     """Stages kept in a folder.
 
     Parameters
