@@ -66,9 +66,7 @@ class OnnxSeparator(Separator):
         self.window, self._row = _WINDOW, _STEMS.index("vocals")
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 3  # errors
-        options.add_session_config_entry(
-            "session.intra_op.allow_spinning", "0"
-        )  # else idle threads keep the cores busy
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # or idle threads keep cores busy
         providers = [one for one in _PROVIDERS if one in onnxruntime.get_available_providers()]
         try:
             self._session: Any = onnxruntime.InferenceSession(str(path), options, providers=providers)
