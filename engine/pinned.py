@@ -16,16 +16,10 @@ _BLOCK = 1 << 22
 class PinnedFile:
     """A file that can be fetched: what it is, where it comes from, and its exact contents.
 
-    Attributes
-    ----------
-    name, file_name : str
-        For people, and on the disk.
-    size : int
-        Bytes.
-    sha256 : str
-        Of its contents, in hexadecimal.
-    url, licence, origin : str
-        Where it comes from.
+    - name, file_name: for people, and on the disk
+    - size: bytes
+    - sha256: of its contents, in hexadecimal
+    - url, licence, origin: where it comes from
     """
 
     name: str

@@ -45,14 +45,11 @@ _SHORTEST_BEYOND_FRAMES = 20  # of tones beyond the range that are worth a word
 class Pitch(Brief):
     """The pitch of a recording, one value every 10 ms.
 
-    Parameters
-    ----------
-    hertz : float32 (frames,)
-        Fundamental frequency in Hz, above zero; interpolated where nothing is voiced (see `masked_hertz`).
-    voicing : float32 (frames,)
-        Confidence in it, 0..1.
-    beyond : int8 (frames,), optional
-        Where a tone is above (1) or below (-1) the range of notes, and so unvoiced; None if that is unknown.
+    - hertz: float32 (frames,), fundamental frequency in Hz, above zero; interpolated where nothing is voiced (see
+      `masked_hertz`)
+    - voicing: float32 (frames,), confidence in it, 0..1
+    - beyond: int8 (frames,), optional, where a tone is above (1) or below (-1) the range of notes, and so unvoiced;
+      None if that is unknown
     """
 
     hertz: np.ndarray

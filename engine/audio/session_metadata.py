@@ -26,16 +26,10 @@ _ORIGINATOR = b"Timbre Studio"
 class Marker:
     """A marker, or a region of `length` samples. Texts are as they lie in the file, in whatever code page.
 
-    Parameters
-    ----------
-    position : int
-        Its sample in the file.
-    label, note : bytes
-        Its name, and a comment.
-    length : int
-        Samples of a region; 0 for a marker.
-    purpose : bytes
-        Four letters that say what a region is for.
+    - position: its sample in the file
+    - label, note: its name, and a comment
+    - length: samples of a region; 0 for a marker
+    - purpose: four letters that say what a region is for
     """
 
     position: int
@@ -49,18 +43,11 @@ class Marker:
 class SessionPlace:
     """Where a file lies in a session.
 
-    Parameters
-    ----------
-    rate : int
-        Samples per second in which the others count, in Hz.
-    time_reference : int, optional
-        The sample of the session at which the file begins, mostly counted from midnight.
-    markers : tuple of Marker
-        In the file.
-    sheet : SessionSheet, optional
-        Names of its tracks, scene and take.
-    description, date, time : bytes
-        As in a bext chunk; empty without.
+    - rate: samples per second in which the others count, in Hz
+    - time_reference: the sample of the session at which the file begins, mostly counted from midnight
+    - markers: in the file
+    - sheet: names of its tracks, scene and take
+    - description, date, time: as in a bext chunk; empty without
 
     Examples
     --------

@@ -29,16 +29,10 @@ EVALUATION_PEAK = 0.7  # peak level that the quality and word networks receive
 class Measurement(Brief):
     """Everything measured in one recording.
 
-    Attributes
-    ----------
-    performance : Performance
-        Pitch, voicing and level.
-    embedding : float32 (256,) or None
-        Of the speaker; None for a recording without any sound.
-    ovrl, p808 : float
-        DNSMOS, 1 to 5: overall, and as a listening test by ITU-T P.808 would rate it.
-    text : str or None
-        Recognised words; None unless they were asked for.
+    - performance: pitch, voicing and level
+    - embedding: float32 (256,) or None, of the speaker; None for a recording without any sound
+    - ovrl, p808: DNSMOS, 1 to 5: overall, and as a listening test by ITU-T P.808 would rate it
+    - text: recognised words; None unless they were asked for
     """
 
     performance: Performance
@@ -53,15 +47,9 @@ class Evaluator:
 
     Not for use from several threads at once.
 
-    Parameters
-    ----------
-    words : bool
-        False leaves the recogniser of words out: faster, and pocketsphinx and jiwer are not needed.
+    - words: false leaves the recogniser of words out: faster, and pocketsphinx and jiwer are not needed
 
-    Raises
-    ------
-    EngineError
-        Naming a package that is missing.
+    Raises EngineError naming a package that is missing.
     """
 
     def __init__(self, words: bool = True) -> None:

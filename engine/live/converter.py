@@ -73,25 +73,13 @@ class Meter:
 class LiveConverter:
     """Converts a performance while it is sung, in blocks of mono samples.
 
-    Parameters
-    ----------
-    voice : Voice, str or Path
-        Loaded, or as `load_voice` takes it.
-    settings : LiveSettings, optional
-        How to convert.
-    rate : int
-        Samples per second, in Hz.
-    profile : SpeakerProfile, optional
-        Of the last session.
-    whole_blocks : bool
-        Whether all blocks will be multiples of `block_ms`, which saves that much delay.
+    - voice: loaded, or as `load_voice` takes it
+    - settings: how to convert
+    - rate: samples per second, in Hz
+    - profile: of the last session
+    - whole_blocks: whether all blocks will be multiples of `block_ms`, which saves that much delay
 
-    Raises
-    ------
-    SettingsError
-        For a rate that cannot be used.
-    VoiceError
-        For a voice that is unknown or damaged.
+    Raises SettingsError for a rate that cannot be used. Raises VoiceError for a voice that is unknown or damaged.
 
     Examples
     --------

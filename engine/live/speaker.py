@@ -38,18 +38,11 @@ _LEAST_TIMBRE_FRAMES = 100.0  # before which the timbre is unknown
 class SpeakerProfile(Brief):
     """What is known of a speaker and the microphone after a session: the next one begins with it.
 
-    Attributes
-    ----------
-    level : float
-        Of the loud frames, in nepers.
-    features : float32 (features,)
-        Mean of the listener's features over sounding frames.
-    mels : float32 (mels,)
-        Mean log-mel spectrum over them.
-    sounds : float
-        How many different ones there were.
-    timbre : float32 (128,)
-        Of the speaker.
+    - level: of the loud frames, in nepers
+    - features: float32 (features,), mean of the listener's features over sounding frames
+    - mels: float32 (mels,), mean log-mel spectrum over them
+    - sounds: how many different ones there were
+    - timbre: float32 (128,), of the speaker
     """
 
     level: float

@@ -33,12 +33,8 @@ _CURVES = {"secp256r1": "es256", "secp384r1": "es384", "secp521r1": "es512"}
 class Identity:
     """A private key, and the certificates that vouch for it.
 
-    Attributes
-    ----------
-    key : PrivateKey
-        Of the package cryptography.
-    chain : tuple of Certificate
-        Its certificate, followed by those of the authorities.
+    - key: of the package cryptography
+    - chain: its certificate, followed by those of the authorities
     """
 
     key: PrivateKey

@@ -63,15 +63,10 @@ def data_folder(environment: Mapping[str, str] | None = None) -> Path:
 class Installation(TakesPaths):
     """Where the keys are, and whether this installation signs; nothing is read before it is needed.
 
-    Parameters
-    ----------
-    data : Path or str
-        The data folder.
-    signs : bool
-        Whether results get content credentials.
-    certificate, key : Path or str, optional
-        PEM files of the host's own certificate, followed by its authorities, and of its private key; without them the
-        installation makes its own.
+    - data: the data folder
+    - signs: whether results get content credentials
+    - certificate, key: PEM files of the host's own certificate, followed by its authorities, and of its private key;
+      without them the installation makes its own
     """
 
     data: Path

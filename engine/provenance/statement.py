@@ -20,18 +20,11 @@ DIGITAL_SOURCE_TYPE = "http://cv.iptc.org/newscodes/digitalsourcetype/compositeW
 class Statement(Brief):
     """How a recording was made.
 
-    Attributes
-    ----------
-    voice, voice_name : str
-        The voice's id and name.
-    consent_sha256 : str or None
-        SHA-256 of the voice's consent record in hexadecimal; None where there is none.
-    settings : mapping
-        Of the conversion.
-    source_sha256 : str or None
-        SHA-256 of the recording that was converted.
-    engine : str
-        Version of this program.
+    - voice, voice_name: the voice's id and name
+    - consent_sha256: SHA-256 of the voice's consent record in hexadecimal; None where there is none
+    - settings: of the conversion
+    - source_sha256: SHA-256 of the recording that was converted
+    - engine: version of this program
     """
 
     voice: str

@@ -48,15 +48,9 @@ class Separator(Protocol):
 class OnnxSeparator(Separator):
     """A network with the input `mix` (1, 2, samples) and the output `stems` (1, stems, 2, samples).
 
-    Parameters
-    ----------
-    path : Path or str
-        As `checked_separator` returns it.
+    - path: as `checked_separator` returns it
 
-    Raises
-    ------
-    SeparationError
-        If the file holds no such network.
+    Raises SeparationError if the file holds no such network.
     """
 
     name = "htdemucs_ft vocals"

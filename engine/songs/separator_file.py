@@ -33,12 +33,8 @@ PINNED = (HTDEMUCS_FT_VOCALS,)
 class SeparatorState:
     """Whether songs can be separated.
 
-    Attributes
-    ----------
-    file : PinnedFile
-        The one that is needed.
-    path : Path or None
-        None until the file is fetched.
+    - file: the one that is needed
+    - path: none until the file is fetched
     """
 
     file: PinnedFile

@@ -54,42 +54,24 @@ _BESIDE_RANGE = 4.0  # semitones from a median pitch's 5 and 95 % to the ends of
 class VoiceCard(Brief):
     """All that is known of a voice besides its weights; None is what nobody has said.
 
-    Attributes
-    ----------
-    id, name : str
-        By which it is loaded, and shown.
-    gender, age, genre, voice_type : str or None
-        Such as female, adult, pop, alto.
-    description : str
-        For people.
-    base_language : str or None
-        Two lowercase letters.
-    traits : list of str
-        Such as warm, clear.
-    vocal_range : dict
-        {"min": "A2", "max": "C5"}.
-    pitch, spoken_pitch, sung_pitch : PitchStatistics
-        MIDI note numbers of all its recordings, and of those in which it speaks or sings; None where hardly any do.
-    bandwidth_hertz : float
-        Of the recordings it was made from.
-    licence, source : str
-        On what terms, and where the recordings come from and whom to credit.
-    consent, consent_seal : dict
-        Any of "statement", "by" and "date", and the signature on them.
-    corpus_speaker : str
-        'set/speaker' of the training corpus, for scoring.
-    training : dict
-        Minutes of audio, epochs, scores.
-    other : dict
-        What else its model.json said.
-    estimated : dict
-        Those of "spoken_pitch" and "sung_pitch" that rest partly on an estimate, as those of a blend can.
-    format : int
-        Of the card.
-    kind : str
-        Which networks render it: studio or rvc.
-    model : dict
-        Of an imported voice: its configuration.
+    - id, name: by which it is loaded, and shown
+    - gender, age, genre, voice_type: such as female, adult, pop, alto
+    - description: for people
+    - base_language: two lowercase letters
+    - traits: such as warm, clear
+    - vocal_range: {"min": "A2", "max": "C5"}
+    - pitch, spoken_pitch, sung_pitch: MIDI note numbers of all its recordings, and of those in which it speaks or
+      sings; None where hardly any do
+    - bandwidth_hertz: of the recordings it was made from
+    - licence, source: on what terms, and where the recordings come from and whom to credit
+    - consent, consent_seal: any of "statement", "by" and "date", and the signature on them
+    - corpus_speaker: 'set/speaker' of the training corpus, for scoring
+    - training: minutes of audio, epochs, scores
+    - other: what else its model.json said
+    - estimated: those of "spoken_pitch" and "sung_pitch" that rest partly on an estimate, as those of a blend can
+    - format: of the card
+    - kind: which networks render it: studio or rvc
+    - model: of an imported voice: its configuration
     """
 
     id: rules.Identifier

@@ -48,26 +48,15 @@ _LINE_ENDS = re.compile("[\t\n\r\u2028\u2029]")
 class VoiceProfile(Brief):
     """Who a voice is, as far as its maker says; None or empty where nothing is said.
 
-    Parameters
-    ----------
-    name : str
-        The only one that is needed.
-    gender, age, genre, voice_type : str, optional
-        Such as female, adult, pop, alto.
-    description : str
-        For people.
-    base_language : str, optional
-        Two lowercase letters.
-    traits : tuple of str
-        Such as warm, clear.
-    vocal_range : dict, optional
-        {"min": "A2", "max": "C5"}.
-    licence, source : str
-        On what terms, and where the recordings come from and whom to credit.
-    consent : dict
-        Any of "statement", "by" and "date".
-    other : dict
-        All other keys of model.json.
+    - name: the only one that is needed
+    - gender, age, genre, voice_type: such as female, adult, pop, alto
+    - description: for people
+    - base_language: two lowercase letters
+    - traits: such as warm, clear
+    - vocal_range: {"min": "A2", "max": "C5"}
+    - licence, source: on what terms, and where the recordings come from and whom to credit
+    - consent: any of "statement", "by" and "date"
+    - other: all other keys of model.json
     """
 
     name: str

@@ -24,14 +24,9 @@ _LOUDEST_NEPERS = 4.0  # relative to the level
 class Features(Brief):
     """Two views of the same frames, one every 10 ms, and which frames are active.
 
-    Attributes
-    ----------
-    mel : float32 (frames, bands)
-        Log spectrum below 8 kHz in nepers, relative to the recording's level.
-    content : float32 (frames, 64)
-        What is said, as the base encodes it.
-    active : bool (frames,)
-        Where something sounds.
+    - mel: float32 (frames, bands), log spectrum below 8 kHz in nepers, relative to the recording's level
+    - content: float32 (frames, 64), what is said, as the base encodes it
+    - active: bool (frames,), where something sounds
     """
 
     mel: np.ndarray

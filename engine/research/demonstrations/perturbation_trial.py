@@ -34,16 +34,12 @@ FACTORS = (0.75, 0.8, 0.87, 0.93, 1.0, 1.08, 1.15, 1.25, 1.33)  # slightly beyon
 class PerturbationTrial(Brief):
     """How warping the resonances of a recording changes its spectrum and its content.
 
-    Attributes
-    ----------
-    factors : tuple of float
-        Of the resonances.
-    found_by_mel, found_by_content : float64 (factors,)
-        Share of frames that are found again, 0..1.
-    warped_nepers, decoded_nepers : float64 (factors,)
-        Distance from the recording's spectrum of the warped spectrum, and of the one decoded from the warped content.
-    spectra : float32 (3, bands)
-        Mean log spectra of the active frames: recorded, warped by the largest factor, and decoded from that.
+    - factors: of the resonances
+    - found_by_mel, found_by_content: float64 (factors,), share of frames that are found again, 0..1
+    - warped_nepers, decoded_nepers: float64 (factors,), distance from the recording's spectrum of the warped spectrum,
+      and of the one decoded from the warped content
+    - spectra: float32 (3, bands), mean log spectra of the active frames: recorded, warped by the largest factor, and
+      decoded from that
     """
 
     factors: tuple[float, ...]

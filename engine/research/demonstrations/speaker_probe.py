@@ -26,14 +26,9 @@ _RATE, _DECAY, _DROPOUT = 3e-3, 0.05, 0.3
 class SpeakerProbe(Brief):
     """Result of a probe.
 
-    Attributes
-    ----------
-    kind : str
-        By what it was done: mel or content.
-    speakers : tuple of str
-        Their names.
-    confusion : float64 (speakers, speakers)
-        Share of each speaker's frames (row) assigned to each speaker (column).
+    - kind: by what it was done: mel or content
+    - speakers: their names
+    - confusion: float64 (speakers, speakers), share of each speaker's frames (row) assigned to each speaker (column)
     """
 
     kind: Kind
