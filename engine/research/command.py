@@ -15,7 +15,7 @@ from engine.errors import EngineError
 from engine.progress import Report
 
 PARTS = {
-    "benchmark": ("conversion", "training", "devices", "card", "opinions", "word-errors", "beside-rvc"),
+    "benchmark": ("conversion", "training", "card", "opinions", "word-errors", "beside-rvc"),
     "pretraining": ("base", "voices", "through-synthesis"),
 }
 
