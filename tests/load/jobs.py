@@ -19,10 +19,10 @@ from playwright.sync_api import Locator, Page, sync_playwright
 
 import engine
 from engine import Audio, read_audio, write_audio
+from engine.research.benchmark.mixes import chords
 from tests.browsers import WIDE, chromium_program
 from tests.load.page import WORK_MS, until_made
 from tests.load.trial_service import trial_service
-from tests.mixes import chords
 
 SAMPLES = Path(engine.__path__[0]) / "samples"
 RECORDINGS = [SAMPLES / "singing.flac", SAMPLES / "speech.flac", SAMPLES / "foreign" / "singing-high.flac"]

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from engine import Audio, read_audio, write_audio
-from tests.mixes import beside, chords
+from engine.research.benchmark.mixes import beside, chords
 
 WORK_MS = 120_000
 SINGING = Path(__file__).parents[2] / "engine" / "samples" / "singing.flac"

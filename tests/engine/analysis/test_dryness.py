@@ -7,8 +7,8 @@ from scipy import signal
 from engine.analysis.dryness import Dryness
 from engine.analysis.recording import analyse
 from engine.audio.files import Audio
+from engine.research.benchmark.mixes import beside, chords, hiss, in_a_room
 from engine.units import SAMPLE_RATE
-from tests.mixes import beside, chords, hiss, in_a_room
 
 
 @pytest.fixture(scope="module")

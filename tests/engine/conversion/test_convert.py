@@ -28,9 +28,9 @@ from engine.errors import AudioError, Cancelled, EngineError, SettingsError
 from engine.features.analysed_windows import AnalysedWindows
 from engine.networks.base import load_base
 from engine.networks.listener import listen
+from engine.research.benchmark.mixes import in_a_room
 from engine.units import HOP, SAMPLE_RATE, hertz_to_semitones, note_number, semitones_to_hertz
 from engine.voices.voice import load_voice
-from tests.mixes import in_a_room
 from tests.vowels import vowel
 
 SPEECH = Path(module.__file__).parents[1] / "samples" / "speech.flac"
