@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, cast
 
 import av
 import numpy as np
+import numpy.typing as npt
 from av.container import InputContainer
 from av.stream import Discard
 
@@ -31,7 +32,8 @@ from engine.texts import tr
 _SILENCE = 65_536  # samples per channel of a gap that are given at a time
 _LATEST_START_S = 300.0  # an Ogg whose stamps begin later was cut out of a stream (RFC 7845, 4.5)
 _BUFFER = 1 << 18  # bytes read at a time
-_TYPES = {"u8": "u1", "s16": "i2", "s32": "i4", "flt": "f4", "dbl": "f8"}  # FFmpeg's names, and NumPy's
+_TYPES: dict[str, npt.DTypeLike] = {"u8": np.uint8, "s16": np.int16, "s32": np.int32, "flt": np.float32,
+                                    "dbl": np.float64}  # fmt: skip
 # samples that a whole file may fall short of its header: two long frames of AAC, the delay of an MP3, a block of ADPCM
 # or of Vorbis, the padding of a W64, a packet of ALAC in a CAF
 _SLACK = {"mov": 4096, "mp3": 1152, "wav": 8192, "ogg": 8192, "w64": 7, "caf": 4096}

@@ -78,8 +78,10 @@ def _add_transport(transport: Element, timeline: Timeline) -> None:
 
 def _add_track(structure: Element, stem: StemTrack, number: int) -> None:
     track = SubElement(structure, "Track", id=f"track{number}", name=stem.name, contentType="audio", loaded="true")
-    played = {"role": "regular", "destination": "master", "solo": "false", "audioChannels": str(stem.channels)}
-    channel = SubElement(track, "Channel", {"id": f"channel{number}", **played})
+    channel = SubElement(
+        track, "Channel", id=f"channel{number}", role="regular", destination="master", solo="false",
+        audioChannels=str(stem.channels),
+    )  # fmt: skip
     SubElement(channel, "Mute", id=f"mute{number}", name="Mute", value=str(not stem.heard).lower())
     SubElement(channel, "Pan", _fader("0.5", "normalized", 1.0), id=f"pan{number}", name="Pan")
     SubElement(channel, "Volume", _fader("1", "linear", _LOUDEST), id=f"volume{number}", name="Volume")
