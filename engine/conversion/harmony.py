@@ -15,11 +15,9 @@ from engine.units import FRAME_RATE
 
 NONE = "none"
 UNISON = "unison"
-_SIDES = {"_above": 1, "_below": -1}
 # steps of the scale that each harmony lies above the lead
-_ABOVE = {"third": 2, "fifth": 4, "octave": 7}
-_EITHER_SIDE = {name + side: sign * steps for name, steps in _ABOVE.items() for side, sign in _SIDES.items()}
-STEPS: Mapping[str, int] = {NONE: 0, UNISON: 0, **_EITHER_SIDE}
+_THIRDS, _FIFTHS = {"third_above": 2, "third_below": -2}, {"fifth_above": 4, "fifth_below": -4}
+STEPS: Mapping[str, int] = {NONE: 0, UNISON: 0, **_THIRDS, **_FIFTHS, "octave_above": 7, "octave_below": -7}
 _NOTES_OF_A_SCALE = 7
 _GLIDE_MS = 80.0  # from the interval of one note to that of the next
 
