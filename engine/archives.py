@@ -60,10 +60,9 @@ def extract_archive(archive: Path, folder: Path, limits: ArchiveLimits = Archive
     damaged, encrypted, too large or unsafe, or that does not fit on the disk.
     """
     if folder.exists():
-        raise ArchiveError(tr(
-            '"{name}" already exists; a ZIP file is unpacked only into a new folder.',
-            name=folder.name,
-        ))
+        raise ArchiveError(
+            tr('"{name}" already exists; a ZIP file is unpacked only into a new folder.', name=folder.name)
+        )
     if not archive.is_file():
         raise ArchiveError(tr('There is no file "{name}".', name=shown_name(archive)))
     try:
@@ -89,10 +88,9 @@ def safe_path(name: str) -> PurePosixPath | None:
     """
     name = composed(name).replace("\\", "/")
     if name.startswith("/") or re.match("[A-Za-z]:", name):
-        raise ArchiveError(tr(
-            "{name} is an absolute path, which is not allowed; create the ZIP file again.",
-            name=_quoted(name),
-        ))
+        raise ArchiveError(
+            tr("{name} is an absolute path, which is not allowed; create the ZIP file again.", name=_quoted(name))
+        )
     parts = []
     for part in name.split("/"):
         if part in ("", "."):
@@ -145,9 +143,8 @@ def _unpack(file: _BoundedReads, archive: Path, folder: Path, limits: ArchiveLim
     _refuse_overlaps(opened.infolist(), opened.start_dir, archive)
     archive_bytes = archive.stat().st_size
     budget = _Budget(archive, limits, archive_bytes)
-    promised_bytes = sum(
-        entry.file_size for entry, _ in entries
-    )  # may be false, but if even this is too much there is no point in starting
+    # may be false, but if even this is too much there is no point in starting
+    promised_bytes = sum(entry.file_size for entry, _ in entries)
     budget.refuse_beyond(promised_bytes)
     folder.mkdir(parents=True)
     if promised_bytes + limits.kept_free > shutil.disk_usage(folder).free:
@@ -279,10 +276,9 @@ def _refuse_special(entry: zipfile.ZipInfo, name: str, is_folder: bool, archive:
 
 def _refuse_unreadable(entry: zipfile.ZipInfo, archive: Path) -> None:
     if entry.flag_bits & _ENCRYPTED:
-        raise ArchiveError(tr(
-            '"{name}" is protected by a password; create it again without one.',
-            name=shown_name(archive),
-        ))
+        raise ArchiveError(
+            tr('"{name}" is protected by a password; create it again without one.', name=shown_name(archive))
+        )
     if entry.compress_type not in _METHODS:
         raise ArchiveError(
             tr(
@@ -313,20 +309,18 @@ def _refuse_overlaps(entries: Sequence[zipfile.ZipInfo], end: int, archive: Path
     starts = [start for start, _ in places[1:]] + [end]
     for (start, size), following in zip(places, starts, strict=False):
         if start < 0 or start + _LEAST_ENTRY_BYTES + size > following:
-            raise ArchiveError(tr(
-                'Files in "{name}" overlap; it is damaged or not safe to open.',
-                name=shown_name(archive),
-            ))
+            raise ArchiveError(
+                tr('Files in "{name}" overlap; it is damaged or not safe to open.', name=shown_name(archive))
+            )
 
 
 def _not_whole(archive: Path) -> ArchiveError:
     with archive.open("rb") as file:
         begins_as_zip = file.read(2) == b"PK"
     if begins_as_zip:
-        return ArchiveError(tr(
-            '"{name}" is damaged or incomplete; create it or upload it again.',
-            name=shown_name(archive),
-        ))
+        return ArchiveError(
+            tr('"{name}" is damaged or incomplete; create it or upload it again.', name=shown_name(archive))
+        )
     return ArchiveError(tr('"{name}" is not a ZIP file.', name=shown_name(archive)))
 
 

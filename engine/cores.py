@@ -18,9 +18,10 @@ _MALLOC = {_MAP_FROM: (-3, _LARGE), "MALLOC_TRIM_THRESHOLD_": (-1, _SPARE)}  # a
 # 14 of its own, a training 92, and by default it keeps 1024. They lie between the samples in the heap, which so grew
 # with the length of a recording; large arrays therefore have memory of their own, which goes back when they end.
 TORCH_ENVIRONMENT = {
-    "OMP_WAIT_POLICY": "PASSIVE", "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "128",
+    "OMP_WAIT_POLICY": "PASSIVE",
+    "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "128",
     **{name: str(size) for name, (_, size) in _MALLOC.items()},
-}  # fmt: skip
+}
 
 
 def prepare_torch() -> None:

@@ -147,8 +147,7 @@ def memory_of(device: torch.device) -> Iterator[None]:
         if device.type == "cpu":
             raise
         sentence = tr(
-            "The memory of {device} is full: close other programs that use it, or choose the device cpu.",
-            device=device,
+            "The memory of {device} is full: close other programs that use it, or choose the device cpu.", device=device
         )
         raise SettingsError(sentence) from cause
 

@@ -255,10 +255,9 @@ def writing_errors(path: Path) -> Iterator[None]:
             )) from error
         if error.errno in (errno.ENOENT, errno.ENOTDIR):
             raise AudioError(tr('The folder "{folder}" does not exist.', folder=folder)) from error
-        raise AudioError(tr(
-            '"{name}" could not be written: {strerror}.',
-            name=path.name, strerror=error.strerror or error,
-        )) from error
+        raise AudioError(
+            tr('"{name}" could not be written: {strerror}.', name=path.name, strerror=error.strerror or error)
+        ) from error
 
 
 def write_atomically(path: Path, content: bytes | str, durable: bool = False) -> None:

@@ -16,10 +16,7 @@ from engine.texts import tr
 
 _S = TypeVar("_S")
 _SHOWN = 100  # characters of a wrong value
-_UNITS = {
-    "ms": "ms", "semitones": "semitones", "db": "dB", "hertz": "Hz", "s": "s", "percent": "%", "bpm": "bpm",
-    "kbps": "kbps",
-}  # fmt: skip
+_UNITS = {one: one for one in ("ms", "semitones", "s", "bpm", "kbps")} | {"db": "dB", "hertz": "Hz", "percent": "%"}
 
 
 def setting(
@@ -114,10 +111,9 @@ def refuse_unknown(settings: type[Any], names: Iterable[str]) -> None:
     if unknown := sorted(set(names) - {one.name for one in fields(settings)}):
         wrong = unknown[0][:_SHOWN]
         if meant := nearest(wrong, [one.name for one in fields(settings)]):
-            raise SettingsError(tr(
-                "There is no setting '{unknown}': did you mean {meant}?",
-                unknown=wrong, meant=meant,
-            ))
+            raise SettingsError(
+                tr("There is no setting '{unknown}': did you mean {meant}?", unknown=wrong, meant=meant)
+            )
         raise SettingsError(tr("There is no setting '{unknown}'.", unknown=wrong))
 
 

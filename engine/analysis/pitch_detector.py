@@ -34,10 +34,13 @@ _BANDS_OF = {1024: ("v123", "v124"), 2048: ("v241", "v242"), 512: ("v342", "v343
 _ENTRY = "v353", "v354"  # weight and bias of a convolution
 # of each residual block: its two convolutions, and the dilation along the frequencies
 _BLOCKS = (
-    (("v357", "v358"), ("v361", "v362"), 1), (("v366", "v367"), ("v370", "v371"), 17),
-    (("v375", "v376"), ("v379", "v380"), 27), (("v384", "v385"), ("v388", "v389"), 40),
-    (("v393", "v394"), ("v397", "v398"), 48), (("v402", "v403"), ("v406", "v407"), 2),
-)  # fmt: skip
+    (("v357", "v358"), ("v361", "v362"), 1),
+    (("v366", "v367"), ("v370", "v371"), 17),
+    (("v375", "v376"), ("v379", "v380"), 27),
+    (("v384", "v385"), ("v388", "v389"), 40),
+    (("v393", "v394"), ("v397", "v398"), 48),
+    (("v402", "v403"), ("v406", "v407"), 2),
+)
 _JOINT, _SCORE, _PRESENCE = ("v413", "v414"), ("v425", "v426"), ("v417", "v418")
 _CONFIDENCE = ("v430", "v431"), ("v434", "v435")
 _LOG_HERTZ = "v455"  # of each pitch
@@ -222,10 +225,7 @@ def _network(device: torch.device) -> _Network:
     first, second = _CONFIDENCE
     return _Network(
         {size: torch.hann_window(size).to(device) for size in _BANDS_OF},
-        {
-            size: _Bands.stored(stored[places], stored[values], device)
-            for size, (places, values) in _BANDS_OF.items()
-        },
+        {size: _Bands.stored(stored[places], stored[values], device) for size, (places, values) in _BANDS_OF.items()},
         convolution(_ENTRY),
         [(convolution(one), convolution(other), dilation) for one, other, dilation in _BLOCKS],
         convolution(_JOINT),

@@ -32,10 +32,9 @@ def samples_of(values: npt.ArrayLike) -> Samples:
     try:
         given = np.asarray(values)
     except (TypeError, ValueError, RuntimeError) as cause:  # ragged lists, tensors on a GPU or with a gradient
-        raise AudioError(tr(
-            "These samples cannot be read as an array of numbers: {cause}.",
-            cause=str(cause)[:_SHOWN],
-        )) from cause
+        raise AudioError(
+            tr("These samples cannot be read as an array of numbers: {cause}.", cause=str(cause)[:_SHOWN])
+        ) from cause
     _refuse_other_shapes(given)
     return _scaled(np.atleast_2d(given))
 
@@ -71,15 +70,13 @@ def rate_of(rate: SupportsFloat) -> int:
     try:
         hertz = float(rate)
     except (TypeError, ValueError) as cause:
-        raise AudioError(tr(
-            "The rate must be a number of samples per second, not {rate}.",
-            rate=f"{rate!r:.40}",
-        )) from cause
+        raise AudioError(
+            tr("The rate must be a number of samples per second, not {rate}.", rate=f"{rate!r:.40}")
+        ) from cause
     if not hertz > 0 or not hertz.is_integer():
-        raise AudioError(tr(
-            "The rate must be a whole number of samples per second above 0, not {hertz}.",
-            hertz=numeral(hertz, "g"),
-        ))
+        raise AudioError(
+            tr("The rate must be a whole number of samples per second above 0, not {hertz}.", hertz=numeral(hertz, "g"))
+        )
     return int(hertz)
 
 

@@ -342,9 +342,9 @@ class Renderer:
         """Return the content of windows as the networks encode it, (frames, CONTENT) each."""
         lengths = [len(one.voicing) for one in given]
         most = max(len(one.features) for one in given)
-        features = torch.stack([
-            torch.cat([one.features, one.features[-1:].expand(most - len(one.features), -1)]) for one in given
-        ])  # fmt: skip
+        features = torch.stack(
+            [torch.cat([one.features, one.features[-1:].expand(most - len(one.features), -1)]) for one in given]
+        )
         mean, within = self._feature_mean[None].expand(len(given), -1), inside(lengths, features.device)
         contents = self.base.content(features, mean, max(lengths), within)
         return [content[:frames] for content, frames in zip(contents, lengths, strict=True)]

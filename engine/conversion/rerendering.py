@@ -68,16 +68,10 @@ Renewed = Callable[[Patch], Iterator[np.ndarray]]
 class FileTake(TakesPaths, Brief):
     """A take of a conversion of a file.
 
-    Parameters
-    ----------
-    source : Path or str
-        The recording that was converted.
-    path : Path or str
-        The take.
-    edit_data : EditData
-        Of the conversion.
-    number : int
-        Of the take; the first is 0.
+    - source: the recording that was converted
+    - path: the take
+    - edit_data: of the conversion
+    - number: of the take; the first is 0
     """
 
     source: Path
@@ -90,12 +84,8 @@ class FileTake(TakesPaths, Brief):
 class EarlierEdit(TakesPaths, Brief):
     """A rendered edit of the same take, whose patches need not be rendered again.
 
-    Parameters
-    ----------
-    path : Path or str
-        Its file.
-    edits : sequence of PitchEdit
-        With which it was rendered.
+    - path: its file
+    - edits: with which it was rendered
     """
 
     path: Path
@@ -106,18 +96,11 @@ class EarlierEdit(TakesPaths, Brief):
 class FileEdit(Brief):
     """What `edit_file` wrote.
 
-    Attributes
-    ----------
-    path : Path
-        The file.
-    plan : Plan
-        Which patches the edits need.
-    rendered : int
-        How many of them were rendered; the others were copied.
-    statement : Statement
-        What the file says of how it was made.
-    unsigned : str or None
-        Why it carries no content credentials.
+    - path: the file
+    - plan: which patches the edits need
+    - rendered: how many of them were rendered; the others were copied
+    - statement: what the file says of how it was made
+    - unsigned: why it carries no content credentials
     """
 
     path: Path

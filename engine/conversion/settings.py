@@ -108,26 +108,14 @@ class ConversionSettings:
         "or an octave of its key."),
         tuple(STEPS),
     )
-    harmony_key: str = text_setting(
-        AUTO, tr("The key of the recording, for harmonies; auto finds it."), (AUTO, *KEYS)
-    )
+    harmony_key: str = text_setting(AUTO, tr("The key of the recording, for harmonies; auto finds it."), (AUTO, *KEYS))
 
     def __post_init__(self) -> None:
         """Raise SettingsError, naming the setting and its range, for any value outside it."""
         check_settings(self)
 
     def varies(self, number: int) -> bool:
-        """Return whether a take differs a little from the plain conversion.
-
-        Parameters
-        ----------
-        number : int
-            Of the take; the first is 0.
-
-        Returns
-        -------
-        bool
-        """
+        """Return whether a take, the first being 0, differs a little from the plain conversion."""
         return number > 0 or self.harmony != NONE
 
 
@@ -180,10 +168,9 @@ def chosen_by(chosen: Chosen | None) -> Callable[[Style], ConversionSettings]:
     if callable(chosen):
         return chosen
     if not isinstance(chosen, Mapping | None):
-        raise SettingsError(tr(
-            "Settings are ConversionSettings or a dictionary of them, not {name}.",
-            name=type(chosen).__name__,
-        ))
+        raise SettingsError(
+            tr("Settings are ConversionSettings or a dictionary of them, not {name}.", name=type(chosen).__name__)
+        )
     return by_style(AUTO, chosen or {})
 
 

@@ -53,16 +53,10 @@ _READ = tr("supported formats are {audio_suffixes}", audio_suffixes=", ".join(AU
 class Dataset(Brief):
     """The recordings of one voice.
 
-    Attributes
-    ----------
-    folder : Path
-        Where everything of it lies.
-    profile : VoiceProfile
-        Who it is, as model.json says.
-    recordings : tuple of Path
-        Below `folder`, in natural order (2.wav before 10.wav).
-    left_out : tuple of LeftOut
-        What else was there, and why it is no recording.
+    - folder: where everything of it lies
+    - profile: who it is, as model.json says
+    - recordings: below `folder`, in natural order (2.wav before 10.wav)
+    - left_out: what else was there, and why it is no recording
     """
 
     folder: Path
@@ -130,10 +124,9 @@ def create_dataset(
     folder = Path(folder)
     paths = [as_path(one) for one in ([source] if isinstance(source, str | os.PathLike) else source)]
     if folder.exists() or folder.is_symlink():
-        raise DatasetError(tr(
-            'The dataset "{name}" already exists; delete it first, or choose another name.',
-            name=folder.name,
-        ))
+        raise DatasetError(
+            tr('The dataset "{name}" already exists; delete it first, or choose another name.', name=folder.name)
+        )
     unfinished = folder.with_name(folder.name + UNFINISHED)
     shutil.rmtree(unfinished, ignore_errors=True)  # left by a crash
     try:
@@ -152,10 +145,9 @@ def create_dataset(
         write_atomically(unfinished / MODEL_FILE, profile_text(profile), durable=True)
         unfinished.rename(folder)
     except OSError as cause:
-        raise DatasetError(tr(
-            "The recordings could not be imported: {strerror}.",
-            strerror=cause.strerror or cause,
-        )) from cause
+        raise DatasetError(
+            tr("The recordings could not be imported: {strerror}.", strerror=cause.strerror or cause)
+        ) from cause
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     return load_dataset(folder)
@@ -188,19 +180,17 @@ def load_dataset(folder: Path | str) -> Dataset:
     """
     folder = Path(folder)
     if not (folder / MODEL_FILE).is_file():
-        raise DatasetError(tr(
-            '"{name}" is not a dataset: it has no {model_file}.',
-            name=folder.name, model_file=MODEL_FILE,
-        ))
+        raise DatasetError(
+            tr('"{name}" is not a dataset: it has no {model_file}.', name=folder.name, model_file=MODEL_FILE)
+        )
     audio = folder / AUDIO_FOLDER
     try:
         profile = read_profile(_read_model_file(folder / MODEL_FILE))
         places = [place for place, is_link in _walk(audio) if not is_link and not why_no_recording(audio / place)]
     except OSError as cause:
-        raise DatasetError(tr(
-            'The dataset "{name}" cannot be read: {strerror}.',
-            name=folder.name, strerror=cause.strerror or cause,
-        )) from cause
+        raise DatasetError(
+            tr('The dataset "{name}" cannot be read: {strerror}.', name=folder.name, strerror=cause.strerror or cause)
+        ) from cause
     if not places:
         raise DatasetError(tr('"{name}" has no recordings left; create it again.', name=folder.name))
     recordings = tuple(audio / place for place in sorted(places, key=_natural))
@@ -226,10 +216,9 @@ def _bring(paths: Sequence[Path], unpacked: Path, limits: ArchiveLimits) -> tupl
     if path.is_dir():
         return f'"{path.resolve().name}"', _of_folder(path), False
     if not _is_zip(path):
-        raise DatasetError(tr(
-            '"{name}" is not a ZIP file, folder or recording; {read}.',
-            name=shown_name(path), read=_READ,
-        ))
+        raise DatasetError(
+            tr('"{name}" is not a ZIP file, folder or recording; {read}.', name=shown_name(path), read=_READ)
+        )
     unpacked.parent.mkdir(parents=True)
     places = extract_archive(path, unpacked, limits)
     return f'"{shown_name(path)}"', [_brought(unpacked / place, place) for place in places], True
@@ -239,10 +228,9 @@ def _loose(paths: Sequence[Path]) -> list[_Brought]:
     """Treat separate files as if they were in the folder audio, with model.json beside it."""
     zips = [path for path in paths if _is_zip(path)]
     if zips:
-        raise DatasetError(tr(
-            '"{name}" is a ZIP file among other files; choose one ZIP file, or audio files.',
-            name=zips[0].name,
-        ))
+        raise DatasetError(
+            tr('"{name}" is a ZIP file among other files; choose one ZIP file, or audio files.', name=zips[0].name)
+        )
     brought = []
     for path in paths:
         name = _safe(path.name)

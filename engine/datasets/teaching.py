@@ -30,12 +30,8 @@ _CARRIED = ("gender", "age", "base_language", "genre", "licence")
 class TeachingSource(TakesPaths):
     """A recording that the imported voice sings.
 
-    Parameters
-    ----------
-    path : Path or str
-        One dry vocal.
-    transpose : float
-        Semitones by which it is sung higher.
+    - path: one dry vocal
+    - transpose: semitones by which it is sung higher
     """
 
     path: Path
@@ -67,10 +63,9 @@ def refuse_as_teacher(card: VoiceCard) -> None:
     engine.errors.VoiceError: Kathleen is a voice of this studio already: only imported models of RVC can teach one.
     """
     if not card.is_imported:
-        raise VoiceError(tr(
-            "{name} is a voice of this studio already: only imported models of RVC can teach one.",
-            name=card.name,
-        ))
+        raise VoiceError(
+            tr("{name} is a voice of this studio already: only imported models of RVC can teach one.", name=card.name)
+        )
     if forbids_derivatives(card.licence):
         raise VoiceError(
             tr(
@@ -153,10 +148,9 @@ def teaching_recordings(
     if not sources:
         raise DatasetError(tr("There are no recordings for the imported voice to sing."))
     if folder.exists():
-        raise DatasetError(tr(
-            'The folder "{name}" already exists; delete it first, or choose another name.',
-            name=folder.name,
-        ))
+        raise DatasetError(
+            tr('The folder "{name}" already exists; delete it first, or choose another name.', name=folder.name)
+        )
     chosen, unfinished = settings or ConversionSettings(), folder.with_name(folder.name + UNFINISHED)
     shutil.rmtree(unfinished, ignore_errors=True)  # left by a crash
     names = [f"{number:02d}-{source.path.stem}.flac" for number, source in enumerate(sources, 1)]
@@ -174,10 +168,9 @@ def teaching_recordings(
             convert_file(source.path, [unfinished / name], voice, asked, converted, device, installation)
         unfinished.rename(folder)
     except OSError as cause:
-        raise DatasetError(tr(
-            "The recordings could not be written: {strerror}.",
-            strerror=cause.strerror or cause,
-        )) from cause
+        raise DatasetError(
+            tr("The recordings could not be written: {strerror}.", strerror=cause.strerror or cause)
+        ) from cause
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     return [folder / name for name in names]

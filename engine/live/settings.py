@@ -58,9 +58,7 @@ class LiveSettings:
         60,
         10,
         300,
-        tr(
-            "Time for the conversion of a block; longer avoids gaps on a busy machine, shorter is less delay.",
-        ),
+        tr("Time for the conversion of a block; longer avoids gaps on a busy machine, shorter is less delay."),
         step=10,
     )
     content: str = text_setting(
@@ -81,22 +79,9 @@ class LiveSettings:
                 ))
 
     def changed(self, **values: Any) -> "LiveSettings":
-        """Return the settings with other values, for a session that runs.
+        """Return the settings with other values, by their names, for a session that runs.
 
-        Parameters
-        ----------
-        **values
-            Settings by their names.
-
-        Returns
-        -------
-        LiveSettings
-            With these values.
-
-        Raises
-        ------
-        SettingsError
-            For values outside their range, and for those that a session keeps.
+        Raises SettingsError for values outside their range, and for those that a session keeps.
         """
         settings = replace(self, **values)
         for name in _FIXED:

@@ -16,14 +16,7 @@ from engine.analysis.spectrogram import NOTE, ScaleName, levels_of, windows_arou
 from engine.analysis.vocal_range import VocalRange
 from engine.audio.files import Recording, audio_of, open_audio
 from engine.audio.resampling import resample
-from engine.plots.spectrogram import (
-    draw_loudness,
-    draw_notes,
-    draw_pitch,
-    draw_range,
-    draw_spectrogram,
-    scale_named,
-)
+from engine.plots.spectrogram import draw_loudness, draw_notes, draw_pitch, draw_range, draw_spectrogram, scale_named
 from engine.plots.style import (
     INK,
     PALE_INK,
@@ -54,16 +47,10 @@ COLOURS = (PITCH_COLOUR, RANGE_COLOUR)  # of the first and the second recording
 class Look(Brief):
     """A recording with everything needed to plot it, computed once; for recordings of up to a few minutes.
 
-    Attributes
-    ----------
-    name : str
-        For titles.
-    mono : float32 (samples,)
-        The recording at SAMPLE_RATE.
-    analysis : Analysis
-        Its curves.
-    notes : sequence of Note
-        Its notes.
+    - name: for titles
+    - mono: float32 (samples,), the recording at SAMPLE_RATE
+    - analysis: its curves
+    - notes: its notes
     """
 
     name: str

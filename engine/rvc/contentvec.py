@@ -299,7 +299,6 @@ def _stand_ins() -> list[Any]:
 
 def _wrong(name: str) -> ModelFileError:
     text = tr(
-        '"{name}" is not ContentVec: take pytorch_model.bin of content-vec-best, or hubert_base.pt of RVC.',
-        name=name,
+        '"{name}" is not ContentVec: take pytorch_model.bin of content-vec-best, or hubert_base.pt of RVC.', name=name
     )
     return ModelFileError(text, "not_contentvec")

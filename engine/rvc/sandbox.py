@@ -199,10 +199,9 @@ class ModelProcess:
             case ["unsafe", *_]:
                 raise unsafe(self._name)
             case ["system", str(text), _]:
-                raise ModelFileError(tr(
-                    '"{name}" could not be read: {text}.',
-                    name=self._name, text=text,
-                ), "not_readable")
+                raise ModelFileError(
+                    tr('"{name}" could not be read: {text}.', name=self._name, text=text), "not_readable"
+                )
             case ["mistake", str(text), _]:
                 raise RuntimeError(text)
         self.stop()

@@ -38,25 +38,10 @@ def daw_project(
     timeline: Timeline,
     markers: Sequence[tuple[float, str]] = (),
 ) -> dict[str, bytes]:
-    """Return the XML files of a project by name, for a zip that holds the stems too.
+    """Return "project.xml" and "metadata.xml" of a project, for a zip that holds the stems too.
 
-    Parameters
-    ----------
-    name : str
-        Of the project.
-    stems : sequence of StemTrack
-        All begin at `timeline.start_s` in the song.
-    duration_s : float
-        Of each stem.
-    timeline : Timeline
-        Tempo, beats in a bar, and where the stems begin.
-    markers : sequence of (float, str)
-        Seconds after the beginning of the stems, and names.
-
-    Returns
-    -------
-    dict of bytes
-        "project.xml" and "metadata.xml".
+    All stems begin at `timeline.start_s` in the song and last `duration_s`; markers are seconds after their beginning,
+    and names.
     """
     beats_per_s = (timeline.tempo_bpm or _USUAL_BPM) / 60.0
     project = Element("Project", version="1.0")

@@ -40,33 +40,17 @@ class Separator(Protocol):
     name: str
 
     def vocal_of(self, blocks: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
-        """Find the vocal of consecutive blocks.
-
-        Parameters
-        ----------
-        blocks : iterable of float32 (2, n)
-            The song at SAMPLE_RATE.
-
-        Yields
-        ------
-        float32 (2, n)
-            The vocal, in total as many samples.
-        """
+        """Yield the vocal, float32 (2, n), of consecutive blocks (2, n) of a song at SAMPLE_RATE: in total as many
+        samples."""
         ...
 
 
-class OnnxSeparator:
+class OnnxSeparator(Separator):
     """A network with the input `mix` (1, 2, samples) and the output `stems` (1, stems, 2, samples).
 
-    Parameters
-    ----------
-    path : Path or str
-        As `checked_separator` returns it.
+    - path: as `checked_separator` returns it
 
-    Raises
-    ------
-    SeparationError
-        If the file holds no such network.
+    Raises SeparationError if the file holds no such network.
     """
 
     name = "htdemucs_ft vocals"
@@ -76,9 +60,7 @@ class OnnxSeparator:
         self.window, self._row = _WINDOW, _STEMS.index("vocals")
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 3  # errors
-        options.add_session_config_entry(
-            "session.intra_op.allow_spinning", "0"
-        )  # else idle threads keep the cores busy
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # or idle threads keep cores busy
         providers = [one for one in _PROVIDERS if one in onnxruntime.get_available_providers()]
         try:
             self._session: Any = onnxruntime.InferenceSession(str(path), options, providers=providers)
@@ -87,24 +69,12 @@ class OnnxSeparator:
         found = {one.name: one.shape for one in (*self._session.get_inputs(), *self._session.get_outputs())}
         wanted = {"mix": [1, STEREO, self.window], "stems": [1, len(_STEMS), STEREO, self.window]}
         if found != wanted:
-            raise SeparationError(tr(
-                '"{name}" is not the network for vocals: it takes and gives other shapes.',
-                name=path.name,
-            ))
+            raise SeparationError(
+                tr('"{name}" is not the network for vocals: it takes and gives other shapes.', name=path.name)
+            )
 
     def vocal_of(self, blocks: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
-        """Find the vocal, a window at a time: windows fade into each other over a quarter of their length.
-
-        Parameters
-        ----------
-        blocks : iterable of float32 (2, n)
-            The song at SAMPLE_RATE.
-
-        Yields
-        ------
-        float32 (2, n)
-            The vocal, in total as many samples.
-        """
+        """Yield the vocal, float32 (2, n), a window at a time: windows fade into each other over a quarter of them."""
         fade_count = self.window // _OVERLAP
         step = self.window - fade_count
         fade = rise(fade_count)
@@ -169,10 +139,9 @@ def separate_file(
                 done_s = reader.position / SAMPLE_RATE
                 report(min(1.0, done_s / duration_s) if duration_s else 0.5, tr("separating"))
             if power["vocal"] <= power["song"] * 10.0 ** (_NO_VOCAL_DB / 10.0):
-                raise AudioError(tr(
-                    'There is no vocal in "{name}": nothing is left to convert.',
-                    name=shown_name(song),
-                ))
+                raise AudioError(
+                    tr('There is no vocal in "{name}": nothing is left to convert.', name=shown_name(song))
+                )
 
 
 def in_stereo(source: Any) -> Iterator[np.ndarray]:
@@ -196,7 +165,6 @@ def float_file(path: Path, channels: int, place: SessionPlace | None = None) -> 
             if place is not None:
                 append_place(unfinished, place.at(SAMPLE_RATE))
         except sf.LibsndfileError as cause:
-            raise AudioError(tr(
-                '"{name}" could not be written: {error_string}',
-                name=path.name, error_string=cause.error_string,
-            )) from cause
+            raise AudioError(
+                tr('"{name}" could not be written: {error_string}', name=path.name, error_string=cause.error_string)
+            ) from cause

@@ -33,12 +33,8 @@ PINNED = (HTDEMUCS_FT_VOCALS,)
 class SeparatorState:
     """Whether songs can be separated.
 
-    Attributes
-    ----------
-    file : PinnedFile
-        The one that is needed.
-    path : Path or None
-        None until the file is fetched.
+    - file: the one that is needed
+    - path: none until the file is fetched
     """
 
     file: PinnedFile
@@ -135,8 +131,7 @@ def accept_separator(path: Path, folder: Path, pinned: PinnedFile | None = None,
         with replacing(target, durable=True) as unfinished:
             shutil.copyfile(path, unfinished)
     except OSError as cause:
-        raise SeparationError(tr(
-            '"{target}" cannot be written: {strerror}.',
-            target=target, strerror=cause.strerror or cause,
-        )) from cause
+        raise SeparationError(
+            tr('"{target}" cannot be written: {strerror}.', target=target, strerror=cause.strerror or cause)
+        ) from cause
     return target

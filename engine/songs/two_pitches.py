@@ -43,12 +43,8 @@ _WORTH_SAYING = 0.15  # of the sounding time: single voices reach 0.11, a harmon
 class TwoPitches(Brief):
     """Where two pitches sound at once.
 
-    Attributes
-    ----------
-    stretches_s : list of (float, float)
-        Where they begin and end, in seconds.
-    share : float
-        Of the sounding time, 0..1.
+    - stretches_s: where they begin and end, in seconds
+    - share: of the sounding time, 0..1
     """
 
     stretches_s: list[tuple[float, float]]
@@ -63,8 +59,7 @@ class TwoPitches(Brief):
         if (more := len(self.stretches_s) - _LISTED) > 0:
             places = ntr("{places} and {more} more place", "{places} and {more} more places", more=more, places=places)
         return tr(
-            "Two pitches sound at once at {places}: give each voice a stem of its own, or they blur.",
-            places=places,
+            "Two pitches sound at once at {places}: give each voice a stem of its own, or they blur.", places=places
         )
 
 

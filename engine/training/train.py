@@ -70,10 +70,8 @@ from engine.voices.voice import Voice, load_voice, save_voice
 LEAST_VOICE_S = 10.0  # of voiced sound; less is not enough to train on
 CHECKPOINT_FILE = "checkpoint.pt"
 EARLIER_FOLDER = "earlier-version"  # and its format: a training by an earlier version, which cannot resume
-_COUNTERS = (
-    "step", "position", "sums", "steps_in_epoch", "seconds_in_epoch", "batch", "rate_share", "bad_steps", "good_steps",
-    "patient_from",
-)  # fmt: skip
+_OF_AN_EPOCH = ("position", "sums", "steps_in_epoch", "seconds_in_epoch")
+_COUNTERS = ("step", *_OF_AN_EPOCH, "batch", "rate_share", "bad_steps", "good_steps", "patient_from")
 _STEPS_APART = 60  # between two evaluations at the beginning
 _APART_BESIDE = 2  # times as many where evaluations run beside the training, which would else wait for them
 _MOST_TOGETHER = 1  # times the plan's batch, on a graphics card; 4 learned more slowly (engine/README.md, GPUs)
@@ -135,12 +133,7 @@ def train(
     return training.best_voice()
 
 
-def train_dataset(
-    dataset: Dataset,
-    plan: TrainingPlan,
-    report: Report = no_report,
-    device: str = AUTO,
-) -> Voice:
+def train_dataset(dataset: Dataset, plan: TrainingPlan, report: Report = no_report, device: str = AUTO) -> Voice:
     """Train a voice on the usable recordings of a dataset, in its folder.
 
     Parameters
@@ -551,9 +544,7 @@ class _Training:
     def _estimate(self, audition: Audition) -> Estimate:
         """Time a few steps of a copy and one rendering, as fast as they are beside other work."""
         self.report(0.0, tr("timing a few steps"))
-        trial = FineTuning(
-            self.base, self.tuning.clips, self.plan, self.device.precision, ahead=self.tuning.ahead
-        )
+        trial = FineTuning(self.base, self.tuning.clips, self.plan, self.device.precision, ahead=self.tuning.ahead)
         trial.together = self.tuning.together
         pieces = epoch_pieces(self.tuning.clips, self.plan.seed, 0)
         took = []
@@ -648,10 +639,9 @@ class _Training:
             )
         if changed := self.plan.differences(state["plan"]):
             values = ", ".join(f"{name} {state['plan'].get(name)}" for name in changed)
-            raise TrainingError(tr(
-                "This training started with {values}. Resume with that, or start from scratch.",
-                values=values,
-            ))
+            raise TrainingError(
+                tr("This training started with {values}. Resume with that, or start from scratch.", values=values)
+            )
         self.tuning.restore(state["tuning"])
         for name, value in state["counters"].items():
             setattr(self, name, value)

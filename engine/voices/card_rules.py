@@ -71,10 +71,9 @@ _Line = Annotated[str, StringConstraints(pattern=f"^[^{_CONTROLS}]*$")]
 _Notes = Annotated[PitchStatistics, BeforeValidator(_asserted(_are_three_notes))]
 _THREE_NOTES = tr("three note numbers from low to high, as {'low': 50, 'median': 57, 'high': 64}")
 Identifier = Annotated[
-    str, AfterValidator(_asserted(is_identifier)), tr(
-        "1 to {longest_identifier} lowercase letters, digits and hyphens",
-        longest_identifier=LONGEST_IDENTIFIER,
-    )
+    str,
+    AfterValidator(_asserted(is_identifier)),
+    tr("1 to {longest_identifier} lowercase letters, digits and hyphens", longest_identifier=LONGEST_IDENTIFIER),
 ]
 Name = Annotated[
     str,
@@ -99,10 +98,7 @@ Range = Annotated[
 Pitch = Annotated[_Notes, _THREE_NOTES]
 PitchOrNone = Annotated[_Notes | None, tr("{three_notes}, or null", three_notes=_THREE_NOTES)]
 Pitches = Annotated[
-    dict[PitchName, _Notes], tr(
-        "an object with spoken_pitch or sung_pitch: {three_notes}",
-        three_notes=_THREE_NOTES,
-    )
+    dict[PitchName, _Notes], tr("an object with spoken_pitch or sung_pitch: {three_notes}", three_notes=_THREE_NOTES)
 ]
 AboveZero = Annotated[float, Field(strict=True, gt=0, lt=2**53, allow_inf_nan=False), tr("a number above 0")]
 Kind = Annotated[Literal["studio", "rvc"], tr("studio or rvc")]

@@ -99,10 +99,9 @@ def _read_checksums(package: Path, folder: Path) -> dict[str, object]:
             name=shown_name(package), checksums_file=CHECKSUMS_FILE,
         ))
     if values["format"] > FORMAT:
-        raise VoiceError(tr(
-            '"{name}" was made by a later version of Timbre Studio; update to use it.',
-            name=shown_name(package),
-        ))
+        raise VoiceError(
+            tr('"{name}" was made by a later version of Timbre Studio; update to use it.', name=shown_name(package))
+        )
     if values["format"] < 1 or not isinstance(values.get("sha256"), dict):
         raise _damaged(package, tr("{checksums_file} holds no checksums", checksums_file=CHECKSUMS_FILE))
     return dict(values["sha256"])
@@ -122,10 +121,9 @@ def _check_weights(package: Path, path: Path) -> None:
     except (SafetensorError, OSError, ValueError) as cause:
         raise _damaged(package, tr("{weights_file} holds no weights", weights_file=WEIGHTS_FILE)) from cause
     if not halves:
-        raise VoiceError(tr(
-            'The voice in "{name}" was made for another version of the engine.',
-            name=shown_name(package),
-        ))
+        raise VoiceError(
+            tr('The voice in "{name}" was made for another version of the engine.', name=shown_name(package))
+        )
 
 
 def check_preview(path: Path, where: str) -> None:
@@ -141,10 +139,9 @@ def check_preview(path: Path, where: str) -> None:
             for _ in preview.blocks(_PREVIEW_BLOCK):
                 pass  # reading it to its end is the only way to know that it can be
     except AudioError as cause:
-        raise VoiceError(tr(
-            "The preview in {where} is not a short wave file, so the voice is not whole.",
-            where=where,
-        )) from cause
+        raise VoiceError(
+            tr("The preview in {where} is not a short wave file, so the voice is not whole.", where=where)
+        ) from cause
 
 
 def _read_json(package: Path, path: Path) -> object:
@@ -166,7 +163,6 @@ def _damaged_since(package: Path, cause: EngineError) -> VoiceError:
 
 
 def _damaged(package: Path, why: str) -> VoiceError:
-    return VoiceError(tr(
-        '"{name}" is damaged ({why}); load it, or have it made, again.',
-        name=shown_name(package), why=why,
-    ))
+    return VoiceError(
+        tr('"{name}" is damaged ({why}); load it, or have it made, again.', name=shown_name(package), why=why)
+    )

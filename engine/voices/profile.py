@@ -23,10 +23,8 @@ from engine.voices.card_rules import DEEPEST, is_shallow
 TAUGHT_BY = "taught_by"  # key of a taught voice: name, file and SHA-256 of the imported one, and its scores
 GENDERS = (tr("male"), tr("female"))
 AGES = (tr("child"), tr("young adult"), tr("adult"))
-GENRES = (
-    tr("pop"), tr("rock"), tr("hip-hop"), "r&b", tr("country"), tr("jazz"), tr("classical"), tr("electronic"),
-    tr("world"), tr("other"),
-)  # fmt: skip
+_POPULAR = (tr("pop"), tr("rock"), tr("hip-hop"), "r&b", tr("country"))
+GENRES = (*_POPULAR, tr("jazz"), tr("classical"), tr("electronic"), tr("world"), tr("other"))
 # as FEMALE and MALE, which are types too
 VOICE_TYPES = (tr("soprano"), tr("mezzo-soprano"), tr("alto"), tr("tenor"), tr("baritone"), tr("bass"))
 
@@ -50,26 +48,15 @@ _LINE_ENDS = re.compile("[\t\n\r\u2028\u2029]")
 class VoiceProfile(Brief):
     """Who a voice is, as far as its maker says; None or empty where nothing is said.
 
-    Parameters
-    ----------
-    name : str
-        The only one that is needed.
-    gender, age, genre, voice_type : str, optional
-        Such as female, adult, pop, alto.
-    description : str
-        For people.
-    base_language : str, optional
-        Two lowercase letters.
-    traits : tuple of str
-        Such as warm, clear.
-    vocal_range : dict, optional
-        {"min": "A2", "max": "C5"}.
-    licence, source : str
-        On what terms, and where the recordings come from and whom to credit.
-    consent : dict
-        Any of "statement", "by" and "date".
-    other : dict
-        All other keys of model.json.
+    - name: the only one that is needed
+    - gender, age, genre, voice_type: such as female, adult, pop, alto
+    - description: for people
+    - base_language: two lowercase letters
+    - traits: such as warm, clear
+    - vocal_range: {"min": "A2", "max": "C5"}
+    - licence, source: on what terms, and where the recordings come from and whom to credit
+    - consent: any of "statement", "by" and "date"
+    - other: all other keys of model.json
     """
 
     name: str
@@ -208,10 +195,9 @@ def _choice(given: dict[str, object], name: str, allowed: tuple[str, ...], probl
     chosen = " ".join(value.lower().split()) if isinstance(value, str) else None
     if chosen in allowed:
         return chosen
-    problems.add(name, tr(
-        "{field} must be one of {allowed}, not {value}.",
-        allowed=", ".join(allowed), value=_shown(value),
-    ))
+    problems.add(
+        name, tr("{field} must be one of {allowed}, not {value}.", allowed=", ".join(allowed), value=_shown(value))
+    )
     return None
 
 
@@ -222,10 +208,9 @@ def _language(given: dict[str, object], problems: _Problems) -> str | None:
     language = value.strip().lower() if isinstance(value, str) else ""
     if re.fullmatch("[a-z]{2}", language):
         return language
-    problems.add("base_language", tr(
-        "{field} must be two letters such as en, de or tr, not {value}.",
-        value=_shown(value),
-    ))
+    problems.add(
+        "base_language", tr("{field} must be two letters such as en, de or tr, not {value}.", value=_shown(value))
+    )
     return None
 
 
@@ -252,10 +237,9 @@ def _vocal_range(given: dict[str, object], problems: _Problems) -> dict[str, str
         return None
     values = given["vocal_range"]
     if not isinstance(values, Mapping):
-        problems.add("vocal_range", tr(
-            '{field} must be like {"min": "A2", "max": "C5"}, not {values}.',
-            values=_kind(values),
-        ))
+        problems.add(
+            "vocal_range", tr('{field} must be like {"min": "A2", "max": "C5"}, not {values}.', values=_kind(values))
+        )
         return None
     values = {name: value for name, value in values.items() if not is_blank(value)}
     if not values:
@@ -268,10 +252,9 @@ def _vocal_range(given: dict[str, object], problems: _Problems) -> dict[str, str
         return None
     if note_number(notes["min"]) > note_number(notes["max"]):
         low, high = notes["min"], notes["max"]
-        problems.add("vocal_range", tr(
-            "{field} has its limits swapped: min {low} is above max {high}.",
-            low=low, high=high,
-        ))
+        problems.add(
+            "vocal_range", tr("{field} has its limits swapped: min {low} is above max {high}.", low=low, high=high)
+        )
     return notes
 
 
@@ -286,10 +269,9 @@ def _note(value: object, name: str, problems: _Problems) -> str:
     if value is None:
         problems.add(name, tr("{field} is missing; write it like A2, C#4 or Bb3."))
     else:
-        problems.add(name, tr(
-            "{field} must be a note, not {value}; write it like A2, C#4 or Bb3.",
-            value=_shown(value),
-        ))
+        problems.add(
+            name, tr("{field} must be a note, not {value}; write it like A2, C#4 or Bb3.", value=_shown(value))
+        )
     return ""
 
 
@@ -325,10 +307,9 @@ def _other(values: Mapping[str, object], problems: _Problems) -> dict[str, objec
             kinds = tr("{field} must be text, a number, or a list or object of such, as a file can hold it.")
             problems.add(str(name), kinds)
         elif not is_shallow(value, DEEPEST - _ABOVE_OTHER):
-            problems.add(name, tr(
-                "{field} has lists or objects more than {deepest} deep.",
-                deepest=DEEPEST - _ABOVE_OTHER,
-            ))
+            problems.add(
+                name, tr("{field} has lists or objects more than {deepest} deep.", deepest=DEEPEST - _ABOVE_OTHER)
+            )
         else:
             other[name] = value
     if len(json.dumps([other], indent=2, ensure_ascii=False).encode()) > MOST_OTHER:

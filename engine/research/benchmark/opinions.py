@@ -43,10 +43,8 @@ Said = TypeVar("Said")  # of an output: an opinion, or its lost words
 _SHIFTS = ((0, 2), (3, 5), (6, 8), (9, 24))  # semitones
 _WAYS = {"way": "speaker_similarity", "second_way": "second"}
 _LEAKS = {"leak": "source", "second_leak": "second_source"}
-COLUMNS = (
-    "speaker_similarity", "way", "source", "leak", "second", "second_way", "second_source", "second_leak",
-    "p808", "ovrl", "distilled", "intelligible",
-)  # fmt: skip
+_LIKENESS = ("speaker_similarity", "way", "source", "leak", "second", "second_way", "second_source", "second_leak")
+COLUMNS = (*_LIKENESS, "p808", "ovrl", "distilled", "intelligible")
 
 
 @dataclass(frozen=True)
@@ -80,9 +78,7 @@ def judge(source: JudgedRecording, output: JudgedRecording, voice: Embeddings) -
         second_source=float(output.embeddings.second @ source.embeddings.second),
         p808=output.p808 - source.p808,
         ovrl=output.ovrl - source.ovrl,
-        distilled=None
-        if output.distilled is None or source.distilled is None
-        else output.distilled - source.distilled,
+        distilled=None if output.distilled is None or source.distilled is None else output.distilled - source.distilled,
     )
 
 

@@ -16,7 +16,7 @@ from engine.research.benchmark import beside_rvc, judges
 from engine.research.benchmark.beside_rvc import OURS, RVC, comparison_table
 from engine.research.benchmark.judges import Embeddings
 from engine.research.benchmark.opinions import Judged, Opinion, Output
-from engine.research.benchmark.speed import Sample
+from engine.research.benchmark.samples import Sample
 from engine.research.benchmark.word_errors import WordErrors
 from engine.research.command import main
 from engine.rvc import contentvec

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from engine.analysis.loudness import match_loudness, measure_loudness, without_top
-from engine.analysis.loudness_there import match_there, measure_there, without_top_there
+from engine.conversion.levels import match_there, measure_there, without_top_there
 from engine.units import HOP, frame_count
 from tests.engine.pretended_gpu import THERE, crossings, pretended_gpu
 
