@@ -48,12 +48,12 @@ export class LivePanel {
   #lost = 0;
   #losses = []; // when sound was lost of late
 
-  /** told: {change(values), start(), again(), measure(), record(), hear(), tone(), input(), output()}. */
+  /** told: {change(values), start(), again(), measure(), record(), hear(), tone(), input(), back(), output()}. */
   constructor(settings, told) {
     this.#settings = settings;
     this.#told = told;
     for (const [name, one] of Object.entries(settings)) this.#inputs[name] = this.#input(name, one);
-    this.microphone = new MicrophoneChoice({ device: () => this.#counts(), input: () => told.input() });
+    this.microphone = new MicrophoneChoice({ device: () => this.#counts(), input: () => told.input(), back: () => told.back() });
     this.outputs = new OutputChoice(() => told.output());
     this.hear = button(tr("Hear yourself"), () => told.hear(), { class: "pill wide", "aria-pressed": "false", title: tr("Your microphone as it is, without a voice and without delay.") });
     this.tone = button(tr("Test tone"), () => told.tone(), { class: "pill wide", title: tr("Plays two seconds on the output: you should see a level in the other program.") });
@@ -179,7 +179,7 @@ export class LivePanel {
   // ---- the bar
 
   #dock() {
-    return make("div", { class: "dock" }, this.button, this.record, this.bypass, this.#adjust, this.status, this.switch, this.outputs.asked, this.warned,
+    return make("div", { class: "dock" }, this.button, this.record, this.bypass, this.#adjust, this.status, this.switch, this.outputs.asked, this.microphone.asked, this.warned,
       make("p", { class: "small hint" }, tr("Tap a voice, or press its number, while you sing.")));
   }
 

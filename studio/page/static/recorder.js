@@ -6,7 +6,7 @@ import { capture } from "./capture.js";
 import { Listener, iconButton, make } from "./dom.js";
 import { Sounding, picked, power } from "./inputs.js";
 import { MicrophoneChoice } from "./microphone-choice.js";
-import { alteration, openMicrophone } from "./microphone.js";
+import { alteration } from "./microphone.js";
 import { give, until } from "./places.js";
 import { clock } from "./roll-drawing.js";
 import { tr } from "./texts.js";
@@ -36,7 +36,7 @@ class Recorder extends Listener {
   #clipped = false;
   #sounding = new Sounding();
   #altered = "";
-  #choice = new MicrophoneChoice({ device: () => this.#open(), input: () => this.#warn() });
+  #choice = new MicrophoneChoice({ device: () => this.#open(), input: () => this.#warn(), back: () => this.dataset.state === "open" && this.#open() });
   #button = (label, act, more = {}) => make("button", { type: "button", onclick: act, ...more }, label);
   #opening = this.#button("", () => this.#open(), { class: "opening" });
   #begin = this.#button("", () => this.#record(), { class: "begin" });
@@ -49,7 +49,10 @@ class Recorder extends Listener {
   #warned = make("p", { class: "warned", role: "status" });
   #kept = make("a", { class: "kept", hidden: true });
 
-  heard = [[window, "beforeunload", (event) => this.#isBusy && event.preventDefault()]];
+  heard = [
+    [window, "beforeunload", (event) => this.#isBusy && event.preventDefault()],
+    [navigator.mediaDevices ?? window, "devicechange", () => this.#choice.list()],
+  ];
 
   /** @param {import("./types").RecorderData | null} given */
   set data(given) {
@@ -59,7 +62,7 @@ class Recorder extends Listener {
     this.#opening.append(drawn, make("span", {}, tr("Record")));
     this.#begin.append(make("i", {}), make("span", {}, tr("Start recording")));
     const panel = make("div", { class: "panel", role: "group", "aria-label": tr("Recorder") },
-      make("div", { class: "line" }, this.#begin, this.#pause, this.#time, this.#needle, this.#lamp, this.#close), make("div", { class: "line fields" }, this.#choice.nodes));
+      make("div", { class: "line" }, this.#begin, this.#pause, this.#time, this.#needle, this.#lamp, this.#close), make("div", { class: "line fields" }, this.#choice.nodes), this.#choice.asked);
     this.replaceChildren(this.#opening, panel, this.#said, this.#warned, this.#kept);
     this.#show("closed");
   }
@@ -83,12 +86,11 @@ class Recorder extends Listener {
     this.#say(tr("Asking for the microphone ..."));
     this.#opening.disabled = true;
     try {
-      const stream = await openMicrophone(this.#choice.device.value);
+      const stream = await this.#choice.open();
       this.#stream = stream;
       stream.getAudioTracks()[0].addEventListener("ended", () => this.#stream === stream && this.#finish(GONE));
       [this.#sounding, this.#altered, this.#clipped, this.#db] = [new Sounding(), alteration(stream), false, LOWEST_DB];
       this.#stop = await capture(stream, (channels, rate) => this.#stream === stream && this.#take(channels, rate));
-      await this.#choice.list();
       this.#show("open");
       this.#say(HINT);
       this.#warn();
