@@ -89,7 +89,7 @@ def outline_of(visit: Visit, row: Mapping[str, Any]) -> Sequence[int]:
 def _title(task: Mapping[str, Any]) -> str:
     voice = task["model_name"] or ""
     if task["kind"] == "conversion":
-        return f"{task['file_name']} → {voice}" if task.get("file_name") else tr("A recording → {voice}", voice=voice)
+        return f"{task['file_name']} · {voice}" if task.get("file_name") else tr("A recording · {voice}", voice=voice)
     voice = voice or tr("A deleted voice")
     return tr("{voice}: recordings", voice=voice) if task["kind"] == "report" else voice
 

@@ -1,11 +1,12 @@
 // What is seen of <timbre-live>: levels, notes and their pitch (live-display.js), voices to tap, the inspector and the bar.
 
 import { avatar } from "./avatar.js";
-import { make } from "./dom.js";
+import { icon, make } from "./dom.js";
 import { OutputChoice } from "./live-outputs.js";
 import { MicrophoneChoice } from "./microphone-choice.js";
 import { LOWEST_DB, Notes, PitchPicture, level, write } from "./live-display.js";
 import { clock } from "./roll-drawing.js";
+import { MINUS, PLUS } from "./shapes.js";
 import { signed, tr } from "./texts.js";
 
 const HURT_MS = 10_000; // that the light tells of lost sound
@@ -95,7 +96,7 @@ export class LivePanel {
     };
     Object.assign(input, { type: "text", inputMode: "numeric", ariaLabel: tr("Transpose") });
     for (const name of ["input", "change"]) input.addEventListener(name, () => press(this.#auto, false));
-    return make("div", { class: "pills steps" }, button("\u2212", () => by(-1), { "aria-label": tr("Down a semitone") }), input, button("+", () => by(1), { "aria-label": tr("Up a semitone") }), this.#auto);
+    return make("div", { class: "pills steps" }, button(icon(MINUS), () => by(-1), { "aria-label": tr("Down a semitone") }), input, button(icon(PLUS), () => by(1), { "aria-label": tr("Up a semitone") }), this.#auto);
   }
 
   #slider(name, label) {

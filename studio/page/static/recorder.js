@@ -9,12 +9,13 @@ import { MicrophoneChoice } from "./microphone-choice.js";
 import { alteration } from "./microphone.js";
 import { give, until } from "./places.js";
 import { clock } from "./roll-drawing.js";
+import { CROSS } from "./shapes.js";
 import { tr } from "./texts.js";
 import { Growing } from "./wav.js";
 
 const LOWEST_DB = -60, FALL_DB = 1.2; // of the meter, and of its needle in a frame
 const CLIPPED = 0.99; // of full scale
-const MICROPHONE = "M12 3a3 3 0 0 0-3 3v6a3 3 0 0 0 6 0V6a3 3 0 0 0-3-3zM6 11v1a6 6 0 0 0 12 0v-1M12 18v3", CLOSE = "M6 6l12 12M18 6L6 18";
+const MICROPHONE = "M12 3a3 3 0 0 0-3 3v6a3 3 0 0 0 6 0V6a3 3 0 0 0-3-3zM6 11v1a6 6 0 0 0 12 0v-1M12 18v3";
 const GONE = tr("The microphone was disconnected. What was recorded is kept.");
 const HINT = tr("Sing, and see the level; then start.");
 
@@ -41,7 +42,7 @@ class Recorder extends Listener {
   #opening = this.#button("", () => this.#open(), { class: "opening" });
   #begin = this.#button("", () => this.#record(), { class: "begin" });
   #pause = this.#button(tr("Pause"), () => this.#show(this.dataset.state === "paused" ? "recording" : "paused"), { class: "pause" });
-  #close = iconButton("close", CLOSE, tr("Close the recorder"), () => this.#end());
+  #close = iconButton("close", CROSS, tr("Close the recorder"), () => this.#end());
   #time = make("time", {}, clock(0, 0));
   #needle = make("div", { class: "meter", role: "meter", "aria-label": tr("Input level"), "aria-valuemin": LOWEST_DB, "aria-valuemax": 0, "aria-valuenow": LOWEST_DB }, make("i", {}));
   #lamp = make("span", { class: "lamp" });

@@ -194,7 +194,8 @@ def test_test_tone_sounds_on_both_outputs(home, monkeypatch):
     assert (len(samples), rate) == (2 * 44_100, 44_100)
     assert np.argmax(np.abs(np.fft.rfft(samples))) == 440 * 2  # in bins of half a hertz
     assert np.abs(samples).max() == pytest.approx(0.1, rel=0.01)
-    assert abs(samples[0]) < 1e-6 and abs(samples[-1]) < 1e-3
+    assert abs(samples[0]) < 1e-6
+    assert abs(samples[-1]) < 1e-3
 
 
 def test_live_keeps_the_recording_and_reports_a_lost_device(home, monkeypatch, tmp_path):

@@ -27,7 +27,7 @@ def names(row) -> list[str]:
 
 def test_row_of_a_conversion_shows_its_settings_and_findings():
     row = row_of(TASK)
-    assert (row["title"], row["kind"], row["label"], row["took"]) == ("my song.mp3 → Mia", "Conversion", "Done", "12 s")
+    assert (row["title"], row["kind"], row["label"], row["took"]) == ("my song.mp3 · Mia", "Conversion", "Done", "12 s")
     assert row["facts"] == [
         ["Preset", "automatic"], ["Detected style", "Singing"], ["Transpose", "auto: +12"],
         ["Formants", "0.5"],
