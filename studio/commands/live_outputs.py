@@ -55,7 +55,7 @@ class SecondOutput:
 
 
 def play_tone(sounddevice: ModuleType, device: Device) -> None:
-    """Play a tone of two seconds on an output, by which another program shows whether it arrives. Raises EngineError."""
+    """Play a tone of two seconds on an output: another program shows whether it arrives. Raises EngineError."""
     try:
         found = sounddevice.query_devices(device, "output")
         rate = int(found["default_samplerate"])
@@ -65,4 +65,6 @@ def play_tone(sounddevice: ModuleType, device: Device) -> None:
         tone = (_TONE_LEVEL * fade * np.sin(2 * np.pi * _TONE_HZ * time_s)).astype(np.float32)
         sounddevice.play(tone, rate, device=device, blocking=True)
     except (sounddevice.PortAudioError, ValueError) as cause:
-        raise EngineError(tr("The sound device cannot be used: {cause}. --devices lists those there are.", cause=cause)) from cause
+        raise EngineError(tr(
+            "The sound device cannot be used: {cause}. --devices lists those there are.", cause=cause,
+        )) from cause

@@ -180,7 +180,7 @@ def _label(task: Mapping[str, Any]) -> str:
     if task["state"] == "running":
         return f"{100 * task['progress']:.0f} %" if task["progress"] else STATES["running"]  # it prepares
     if task["state"] == "queued" and task.get("place"):
-        return tr("Next in line") if task["place"] == 1 else tr("Waiting, number {place} in line", place=task["place"])
+        return tr("Up next") if task["place"] == 1 else tr("Waiting, number {place} in line", place=task["place"])
     return STATES[task["state"]]
 
 

@@ -102,7 +102,7 @@ export class LivePanel {
   #slider(name, label) {
     const { minimum, maximum, meaning, step } = this.#settings[name], input = this.#inputs[name], shown = make("output");
     const show = () => {
-      shown.textContent = minimum < 0 ? signed(Number(input.value)) : String(Number(input.value));
+      shown.textContent = name === "wet" ? `${Math.round(100 * input.value)} %` : minimum < 0 ? signed(Number(input.value)) : String(Number(input.value));
       input.style.setProperty("--share", `${(100 * (input.value - minimum)) / (maximum - minimum)}%`);
     };
     Object.assign(input, { type: "range", step: step ?? (maximum > 1 ? 0.5 : 0.05) });

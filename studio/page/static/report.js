@@ -46,7 +46,7 @@ function facts(report) {
 
 function detected({ style, vocal_range: range, voice_type: type }) {
   if (!range) return tr("no voice found");
-  return row([STYLES[style] ?? style, tr("{range} to {range2}", { range: range[0], range2: range[1] }), type]);
+  return row([STYLES[style] ?? style, tr("{range} to {range2}", { range: range[0], range2: range[1] }), style === "spoken" ? "" : type]);
 }
 
 function findings(found) {

@@ -136,7 +136,7 @@ def test_row_of_deleted_files_has_no_player_and_no_repeat():
 @pytest.mark.parametrize(
     ("changed", "label", "actions"),
     [
-        ({"state": "queued", "place": 1}, "Next in line", ["cancel"]),
+        ({"state": "queued", "place": 1}, "Up next", ["cancel"]),
         ({"state": "queued", "place": 3}, "Waiting, number 3 in line", ["cancel"]),
         ({"state": "queued", "place": None}, "Waiting", ["cancel"]),
         ({"state": "running", "progress": 0.424}, "42 %", ["cancel"]),

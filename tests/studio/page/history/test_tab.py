@@ -158,11 +158,11 @@ def test_history_tab_shows_the_error_of_a_failed_task_and_escapes_names(page, op
 def test_history_tab_cancels_a_waiting_task(page, open_tab, clean, database):
     put(database, "first.wav", "second.wav")
     open_work(page, open_tab)
-    expect(row(page, "first.wav").locator(".label")).to_have_text("Next in line")
+    expect(row(page, "first.wav").locator(".label")).to_have_text("Up next")
     expect(row(page, "second.wav").locator(".label")).to_have_text("Waiting, number 2 in line")
     opened(page, "first.wav").get_by_role("button", name="Cancel").click()
     expect(row(page, "first.wav").locator(".label")).to_have_text("Cancelled")
-    expect(row(page, "second.wav").locator(".label")).to_have_text("Next in line")
+    expect(row(page, "second.wav").locator(".label")).to_have_text("Up next")
 
 
 def test_history_tab_pages_to_old_tasks_and_filters_by_status_and_type(page, open_tab, clean, database):
