@@ -104,9 +104,9 @@ UNFOLD = """() => {
 }"""
 # names of files, formats, languages, programs, voices and places are the same everywhere, and other people's words
 NAMES_LEFT = re.compile(
-    r"wav|flac|mp3|m4a|cpu|PostgreSQL|singing(\.flac)?|/.*|[\d.]+\S* on \w+ \w+|[\d.]+\+\w+|English|Deutsch|Fran.ais|Espa.ol|"
+    r"wav|flac|mp3|m4a|cpu|singing(\.flac)?|/.*|[\d.]+\S* on \w+ \w+|[\d.]+\+\w+|English|Deutsch|Fran.ais|Espa.ol|"
     r"Portugu.s \(Brasil\)|Italiano|T.rk.e|CC-BY-4\.0|Timbre Studio|.*Linux .*|\d+ kbps|Python|torch|"
-    r"serve --\S+|.*Libri(Vox|Speech).*|"
+    r"serve --\S+|.*Libri(Vox|Speech).*|PostgreSQL|"
     r"(Everett|G.khan|Kathleen|Kerstin|Koguchi|Safiye)([,、].*)?"
 )
 
