@@ -3,7 +3,7 @@
 from collections import deque
 from contextlib import ExitStack
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -34,7 +34,7 @@ class SecondOutput:
     def open(self, stack: ExitStack, sounddevice: ModuleType, rate: int, count: int) -> None:
         """Open the device, in pieces of `count` samples, and start it. Raises EngineError."""
 
-        def callback(outdata: np.ndarray, *_: Any) -> None:
+        def callback(outdata: np.ndarray, *_: object) -> None:
             outdata[:, 0] = self._waiting.popleft() if self._waiting else 0
 
         try:
