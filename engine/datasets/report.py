@@ -244,7 +244,8 @@ def examine_recordings(
     sizes = [_size(path) for path in paths]
     examined: list[_Examined] = []
     for number, (path, name) in enumerate(zip(paths, names, strict=True)):
-        report(sum(sizes[:number]) / max(sum(sizes), 1), tr("examining {name}", name=name))
+        done = tr("checking recording {number} of {count}", number=number + 1, count=len(paths))
+        report(sum(sizes[:number]) / max(sum(sizes), 1), done)
         examined.append(_examine(path, name, kept, examined))
     several_speakers = _compare(examined)
     return _sum_up(examined, profile, several_speakers)

@@ -115,7 +115,7 @@ MOST_USED = {
     },
     "serve": {"host", "port", "base_url", "open_page", "verbose"},
     "train": {"estimate", "afresh", "epochs"},
-    "live": {"voice", "source", "output", "channel", "devices", "transpose"},
+    "live": {"voice", "source", "output", "second", "channel", "devices", "transpose"},
     "create": {"name", "consent_by", "consent_statement", "licence"},
 }  # fmt: skip
 ALWAYS = {"help", "quiet"}

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # the engine takes seconds to load
     from engine.live.settings import LiveSettings
     from engine.voices.voice import Voice
     from studio.commands.live_keys import Keys
+    from studio.commands.live_outputs import SecondOutput
 
 _RATE = 48_000  # of devices and of the measurement
 _MIX = "mix"
@@ -51,6 +52,9 @@ def live(
     output: Annotated[
         str, typer.Option("--output", metavar="FILE|DEVICE", help=tr("A file or a device."))
     ] = "",
+    second: Annotated[
+        str, typer.Option("--second-output", metavar="DEVICE", help=tr("A second output, to hear yourself."))
+    ] = "",
     channel: Annotated[
         str,
         typer.Option(
@@ -63,6 +67,9 @@ def live(
         Path | None, typer.Option("--record", metavar="FOLDER", help=tr("Also write dry.wav and converted.wav there."))
     ] = None,
     devices: Annotated[bool, typer.Option("--devices", help=tr("List the sound devices and end."))] = False,
+    tone: Annotated[
+        bool, typer.Option("--test-tone", help=tr("Play a tone of two seconds on the output and end."))
+    ] = False,
     measure: Annotated[
         float | None,
         typer.Option("--measure", metavar="SECONDS", help=tr(
@@ -75,6 +82,9 @@ def live(
     """Convert live: keys t and g transpose, b bypasses, n takes the next voice, p is push to talk, q ends."""
     if devices:
         typer.echo(_sounddevice().query_devices())
+        return
+    if tone:
+        _play_tones(dict.fromkeys((output, second or output)))
         return
     from engine.live.settings import LiveSettings
 
@@ -90,7 +100,7 @@ def live(
         _convert_file(on_track(source, track), target, loaded, settings, number)
         typer.echo(target)
     else:
-        _perform(loaded, settings, (source, output), number, record, threads)
+        _perform(loaded, settings, (source, output, second), number, record, threads)
 
 
 def _input_number(channel: str) -> int | None:
@@ -202,12 +212,12 @@ def _device(name: str) -> int | str | None:
 def _perform(
     voice: "Voice",
     settings: "LiveSettings",
-    names: tuple[str, str],
+    names: tuple[str, str, str],
     number: int | None,
     record: Path | None,
     threads: int | None,
 ) -> None:
-    """Convert from device to device (names) until q, Ctrl-C, or the device is gone."""
+    """Convert from device to device, and a second one beside it (names), until q, Ctrl-C, or the device is gone."""
     sounddevice = _sounddevice()
     import torch
 
@@ -217,10 +227,12 @@ def _perform(
     from engine.live.pipe import ask_for_real_time, real_time
     from engine.live.session import TOO_SLOW, Performance
     from studio.commands.live_keys import Keys
+    from studio.commands.live_outputs import SecondOutput
 
     # a second one has no real time: beside a busy core, waiting for it makes gaps
     torch.set_num_threads(threads or 1)
     devices = (_device(names[0]), _device(names[1]))
+    beside = SecondOutput(_device(names[2])) if names[2] else None
     count = _input_count(sounddevice, devices[0], number)
     rate = _usable_rate(sounddevice, devices, count)
     inputs = Inputs(count, number, rate)
@@ -239,20 +251,24 @@ def _perform(
                 scheduled.append(ask_for_real_time())
             try:
                 outdata[:, 0] = performance.exchange(inputs.take(indata.T))
+                if beside is not None:
+                    beside.give(outdata[:, 0])
             except Exception as cause:  # it has faded out, and the main thread says why
                 outdata.fill(0)
                 raise sounddevice.CallbackStop from cause
 
-        stream: Stream | None = _opened(stack, sounddevice, devices, count, rate, callback)
+        stream: Stream | None = _opened(stack, sounddevice, devices, count, rate, callback, beside)
         say(tr("Use headphones. Keys: t and g transpose, b bypass, n next voice, p push to talk, q ends."))
         slow = complained = False
-        reopen = partial(_reopened, stack, sounddevice, _names_of(sounddevice, devices), count, rate, callback)
+        reopen = partial(_reopened, stack, sounddevice, _names_of(sounddevice, devices), count, rate, callback, beside)
         while stream is not None and (stream.active or performance.failure is None) and keys.look():
             if not stream.active and performance.failure is None:
                 stream = _awaited(keys, reopen)
                 continue
             _show(converter, performance.report.glitches)
             performance.flush()
+            if beside is not None:
+                beside.look()
             time.sleep(0.1)
             if not complained and inputs.complaint is not None:
                 complained = True
@@ -263,6 +279,13 @@ def _perform(
                 typer.echo("\n" + _too_slow(settings), err=True)
         if performance.failure is not None:
             raise performance.failure
+
+
+def _play_tones(names: Iterable[str]) -> None:
+    from studio.commands.live_outputs import play_tone
+
+    for name in names:
+        play_tone(_sounddevice(), _device(name))
 
 
 def _names_of(sounddevice: ModuleType, devices: _Devices) -> _Devices:
@@ -288,24 +311,27 @@ def _awaited(keys: "Keys", reopen: "Callable[[], Stream]") -> "Stream | None":
 
 
 def _reopened(
-    stack: ExitStack, sounddevice: ModuleType, devices: _Devices, count: int, rate: int, callback: Callable[..., None]
+    stack: ExitStack, sounddevice: ModuleType, devices: _Devices, count: int, rate: int, callback: Callable[..., None],
+    beside: "SecondOutput | None",
 ) -> "Stream":
     """Open devices that were gone. Raises EngineError while they are; no other is taken in their place."""
     sounddevice._terminate()  # PortAudio lists devices once, when it begins
     sounddevice._initialize()
-    return _opened(stack, sounddevice, devices, count, rate, callback)
+    return _opened(stack, sounddevice, devices, count, rate, callback, beside)
 
 
 def _opened(
-    stack: ExitStack, sounddevice: ModuleType, devices: _Devices, count: int, rate: int, callback: Callable[..., None]
+    stack: ExitStack, sounddevice: ModuleType, devices: _Devices, count: int, rate: int, callback: Callable[..., None],
+    beside: "SecondOutput | None",
 ) -> "Stream":
-    """Open the devices, `count` inputs and an output, and start them. Raises EngineError."""
+    """Open the devices, `count` inputs and one output or two, and start them. Raises EngineError."""
     from engine.live.delay_measurement import PIECE_MS
 
+    piece = rate * PIECE_MS // 1000
     try:
-        return stack.enter_context(
+        stream: Stream = stack.enter_context(
             sounddevice.Stream(
-                samplerate=rate, blocksize=rate * PIECE_MS // 1000, channels=(count, 1), dtype="float32",
+                samplerate=rate, blocksize=piece, channels=(count, 1), dtype="float32",
                 latency="low", device=devices, callback=callback,
             )
         )  # fmt: skip
@@ -314,6 +340,9 @@ def _opened(
             "The sound device cannot be used: {cause}. --devices lists those there are.",
             cause=cause,
         )) from cause
+    if beside is not None:
+        beside.open(stack, sounddevice, rate, piece)
+    return stream
 
 
 def _input_count(sounddevice: ModuleType, device: int | str | None, number: int | None) -> int:

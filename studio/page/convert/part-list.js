@@ -4,9 +4,8 @@
 import { Listener, iconButton, make, tell } from "./dom.js";
 import { CHOSEN, KEEP, VOICED, read, voices, write } from "./regions.js";
 import { clock } from "./roll-drawing.js";
+import { CROSS } from "./shapes.js";
 import { tr } from "./texts.js";
-
-const CROSS = "M6 4.600L4.600 6 10.600 12 4.600 18 6 19.400 12 13.400 18 19.400 19.400 18 13.400 12 19.400 6 18 4.600 12 10.600z";
 
 class PartList extends Listener {
   #parts = [];

@@ -27,7 +27,7 @@ def names(row) -> list[str]:
 
 def test_row_of_a_conversion_shows_its_settings_and_findings():
     row = row_of(TASK)
-    assert (row["title"], row["kind"], row["label"], row["took"]) == ("my song.mp3 → Mia", "Conversion", "Done", "12 s")
+    assert (row["title"], row["kind"], row["label"], row["took"]) == ("my song.mp3 · Mia", "Conversion", "Done", "12 s")
     assert row["facts"] == [
         ["Preset", "automatic"], ["Detected style", "Singing"], ["Transpose", "auto: +12"],
         ["Formants", "0.5"],
@@ -136,7 +136,7 @@ def test_row_of_deleted_files_has_no_player_and_no_repeat():
 @pytest.mark.parametrize(
     ("changed", "label", "actions"),
     [
-        ({"state": "queued", "place": 1}, "Next in line", ["cancel"]),
+        ({"state": "queued", "place": 1}, "Up next", ["cancel"]),
         ({"state": "queued", "place": 3}, "Waiting, number 3 in line", ["cancel"]),
         ({"state": "queued", "place": None}, "Waiting", ["cancel"]),
         ({"state": "running", "progress": 0.424}, "42 %", ["cancel"]),
