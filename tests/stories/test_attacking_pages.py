@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect, sync_playwright
 
+from studio.load.trial_service import TrialService, trial_service
 from tests.browsers import PATIENCE_MS, chromium_program
-from tests.load.trial_service import TrialService, trial_service
 from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.slow

@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 import engine
-from tests.load.trial_service import trial_service
+from studio.load.trial_service import trial_service
 from tests.waiting import PATIENCE_S, wait_until
 
 SPEECH = Path(engine.__path__[0]) / "samples" / "speech.flac"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import engine
-from tests.load.trial_service import trial_service
+from studio.load.trial_service import trial_service
 from tests.waiting import PATIENCE_S
 
 SPEECH = Path(engine.__path__[0]) / "samples" / "speech.flac"

@@ -4,7 +4,7 @@ import socket
 
 from playwright.sync_api import Page, expect
 
-from tests.load.trial_service import trial_service
+from studio.load.trial_service import trial_service
 
 LOADED = "performance.timeOrigin"  # another number each time a page is loaded
 

@@ -27,7 +27,7 @@ import soundfile
 
 from engine.errors import Cancelled, SettingsError
 from studio.client import Client, ServiceError, _Download
-from tests.load.trial_service import TrialService
+from studio.load.trial_service import TrialService
 from tests.waiting import PATIENCE_S, OwnClock, wait_until
 
 TOKEN = "ts_nothing-but-an-example"

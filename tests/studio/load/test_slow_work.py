@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.load.slow_work import LIMITS, SlowWork, measure
-from tests.load.trial_service import trial_service
+from studio.load.slow_work import LIMITS, SlowWork, measure
+from studio.load.trial_service import trial_service
 
 
 def test_slow_work_keeps_bounds_only_while_convert_does_not_wait():

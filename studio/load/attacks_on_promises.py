@@ -17,14 +17,14 @@ import httpx
 from sqlalchemy import delete
 
 from studio.http.task_watch import MOST_OF_ACCOUNT
+from studio.load.attacks import VOICE, Belongings, client_of
+from studio.load.payloads import sample
+from studio.load.trial_service import TrialService
+from studio.load.waiting import PATIENCE_S, wait_until
 from studio.store.accounts import find_account
 from studio.store.deliveries import promise_delivery
 from studio.store.tables import deliveries
 from studio.store.tokens import create_token, revoke_token
-from tests.load.attacks import VOICE, Belongings, client_of
-from tests.load.payloads import sample
-from tests.load.trial_service import TrialService
-from tests.waiting import PATIENCE_S, wait_until
 
 DEAD = 300  # receivers
 BESIDE_S = 5.0  # that a delivery may take longer beside them

@@ -1,10 +1,10 @@
-"""What a task costs beside the conversion itself, through each executor: `python -m tests.load.throughput`.
+"""What a task costs beside the conversion itself, through each executor: `python -m studio.load.throughput`.
 
-    python -m tests.load.throughput                 the engine itself, then a service with 1 and 2 workers on SQLite
-    python -m tests.load.throughput --database-url postgresql://... --storage-url 's3://...'
+    python -m studio.load.throughput                 the engine itself, then a service with 1 and 2 workers on SQLite
+    python -m studio.load.throughput --database-url postgresql://... --storage-url 's3://...'
                                                 also a Ray cluster of 1 and 2 nodes on this machine, with these; the
                                                 database should be empty
-    python -m tests.load.throughput --json          as JSON
+    python -m studio.load.throughput --json          as JSON
 
 All convert the same recording with one thread each, a warm voice, and the same scores of the take, in one run, so that
 what differs is the way to the worker and back. Services and clusters are begun for it on loopback, and ended.
@@ -30,8 +30,8 @@ from engine.errors import EngineError
 from studio.client import Client
 from studio.commands.demo import bundled_sample
 from studio.executors.process import environment_of
+from studio.load.trial_service import TrialService, trial_service
 from studio.store.tasks import ACTIVE
-from tests.load.trial_service import TrialService, trial_service
 
 VOICE, ENGINE = "kathleen", "the engine itself"
 CONVERSIONS = 40
@@ -96,7 +96,7 @@ def time_engine(conversions: int, voice_id: str) -> float:
 def measure_engine(processes: int, conversions: int) -> Way:
     """The engine itself, in so many processes of one thread side by side. Raises EngineError."""
     share = max(1, conversions // processes)
-    command = [sys.executable, "-m", "tests.load.throughput", _ALONE, str(share), "--voice", VOICE]
+    command = [sys.executable, "-m", "studio.load.throughput", _ALONE, str(share), "--voice", VOICE]
     running = [
         subprocess.Popen(command, env=environment_of(1), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for _ in range(processes)
@@ -142,7 +142,7 @@ def measure(
 
 @contextmanager
 def _ray_service(folder: Path, nodes: int, places: dict[str, str]) -> Iterator[TrialService]:
-    from tests.load.trial_cluster import trial_cluster  # of the extras "development" and "ray"
+    from studio.load.trial_cluster import trial_cluster  # of the extras "development" and "ray"
 
     folder.mkdir()
     with trial_cluster(folder / "cluster", nodes=nodes) as cluster:
@@ -222,7 +222,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m tests.load.throughput", description=(__doc__ or "").split("\n", maxsplit=1)[0]
+        prog="python -m studio.load.throughput", description=(__doc__ or "").split("\n", maxsplit=1)[0]
     )
     parser.add_argument("--conversions", type=int, default=CONVERSIONS)
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])

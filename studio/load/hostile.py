@@ -1,13 +1,13 @@
-"""Attack a service of its own for an hour, and see whether its memory stays as it is: `python -m tests.load.hostile`.
+"""Attack a service of its own for an hour, and see whether its memory stays as it is: `python -m studio.load.hostile`.
 
-    python -m tests.load.hostile --minutes 60    all attacks in turn, again and again: imports, new voices, checks,
+    python -m studio.load.hostile --minutes 60    all attacks in turn, again and again: imports, new voices, checks,
                                                  songs, effects, takes, teaching, projects, links, what belongs to
                                                  another account; many and stalled calls at a time; live socket; MCP;
                                                  receivers of callbacks that never answer, calls beyond those that may
                                                  wait, revoked tokens, bodies that nobody reads, a locked database;
                                                  slow calls of a third account beside the heaviest imports of two;
                                                  what a program in a model could do here
-    python -m tests.load.hostile --minutes 3 --every 1    for a look
+    python -m studio.load.hostile --minutes 3 --every 1    for a look
 
 Prints every few minutes the resident memory of the server and of all it started, the answers by status, the tracebacks
 in the log, and whether the server has loaded torch or ONNX Runtime; in the end the first and the last memory, and the
@@ -33,14 +33,14 @@ import psutil
 
 from engine.errors import EngineError
 from engine.rvc.sandbox_limits import limits_here
-from tests.load.attacks import VOICE, Attack, Belongings, attacks, belongings, client_of, of_another
-from tests.load.attacks_on_promises import promise_attacks
-from tests.load.attacks_on_sockets import assistant, live_attacks
-from tests.load.heavy_imports import BOUND_S, heavy_imports, slow_calls
-from tests.load.payloads import sample
-from tests.load.trial_service import TrialService, trial_service
+from studio.load.attacks import VOICE, Attack, Belongings, attacks, belongings, client_of, of_another
+from studio.load.attacks_on_promises import promise_attacks
+from studio.load.attacks_on_sockets import assistant, live_attacks
+from studio.load.heavy_imports import BOUND_S, heavy_imports, slow_calls
+from studio.load.payloads import sample
+from studio.load.trial_service import Chosen, TrialService, trial_service
 
-LIMITS = {
+LIMITS: Chosen = {
     "submissions_per_minute": 1_000_000, "models_per_account": 1_000_000, "conversions_per_account": 1_000_000,
     "callbacks": "any",  # those of this test go to this machine
     "page_sessions": 20,  # so that the memory of all there may be is reached in the first round

@@ -15,9 +15,9 @@ import numpy as np
 import soundfile
 
 from studio.client import Client
-from tests.load.payloads import bomb, changed, deep_json, endless_wav, running_pickle, sample, silence, zipped
-from tests.load.trial_service import TrialService
-from tests.waiting import PATIENCE_S, wait_until
+from studio.load.payloads import bomb, changed, deep_json, endless_wav, running_pickle, sample, silence, zipped
+from studio.load.trial_service import TrialService
+from studio.load.waiting import PATIENCE_S, wait_until
 
 VOICE = "kathleen"
 REFUSED = frozenset({400, 404, 405, 409, 413, 414, 415, 422, 429})
@@ -164,7 +164,7 @@ def _songs() -> Iterator[Attack]:
         yield sent("malformed", stem=("b.flac", sample()), stem_parts=text)
     for name in ("offset", "vocal_db", "backing_db", "stem_db"):
         for text in (*MANY_VALUES, "1e5", "-1e9"):
-            yield sent("malformed", **{name: text})
+            yield sent("malformed", REFUSED, **{name: text})
     for content in (b"", b"x", endless_wav(), sample()[:300], b"\x00" * 5_000):
         yield sent("malformed", backing=("b.wav", content))
         yield sent("malformed", stem=("b.wav", content))

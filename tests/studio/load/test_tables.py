@@ -6,13 +6,13 @@ import pytest
 
 from engine.errors import SettingsError
 from studio.executors.recovery import recover
+from studio.load import tables as table_loadtest
+from studio.load.tables import Cost, main, measure_tables, plans
 from studio.store import tasks
 from studio.store.accounts import create_account, find_account
 from studio.store.catalogue import find_model, list_models
 from studio.store.database import open_database
 from studio.store.storage import open_storage
-from tests.load import tables as table_loadtest
-from tests.load.tables import Cost, main, measure_tables, plans
 
 SCANS = ("SCAN candidate", "SCAN tasks", "SCAN models", "Seq Scan on tasks", "Seq Scan on models")
 

@@ -1,10 +1,10 @@
-"""How long one account waits while another imports, verifies and exports all it may: `python -m tests.load.slow_work`.
+"""How long one account waits while another imports, verifies and exports all it may: `python -m studio.load.slow_work`.
 
-    python -m tests.load.slow_work               30 calls of /convert, and 10 conversions of 2 s from the call to the
+    python -m studio.load.slow_work               30 calls of /convert, and 10 conversions of 2 s from the call to the
                                                  take, on a service of its own, beside 24 calls of another account that
                                                  are always under way: imports, checks and exports of voices
-    python -m tests.load.slow_work --calls 10 --rounds 3    fewer of them
-    python -m tests.load.slow_work --json        as JSON
+    python -m studio.load.slow_work --calls 10 --rounds 3    fewer of them
+    python -m studio.load.slow_work --json        as JSON
 
 Exit status 1 where the 95th percentile of /convert is over its bound.
 """
@@ -29,13 +29,13 @@ import soundfile
 from engine.errors import EngineError
 from studio.client import Client, ServiceError
 from studio.commands.demo import bundled_sample
+from studio.load.fairness import SHORT_S, VOICE, converted_s, flac
+from studio.load.trial_service import Chosen, TrialService, trial_service
 from studio.settings.service import MEGABYTE
-from tests.load.fairness import SHORT_S, VOICE, converted_s, flac
-from tests.load.trial_service import TrialService, trial_service
 
 AT_ONCE = 24  # calls of the other account: as many uploads as it may have
 P95_S = 2.0  # the bound
-LIMITS = {"submissions_per_minute": 1_000_000, "models_per_account": 1_000_000, "page": "off"}
+LIMITS: Chosen = {"submissions_per_minute": 1_000_000, "models_per_account": 1_000_000, "page": "off"}
 _ANSWER_S = 600.0
 _PAUSE_S = 0.5  # of whoever is measured, between two calls
 
@@ -80,9 +80,15 @@ def measure(service: TrialService, calls: int, rounds: int, at_once: int = AT_ON
             beside_calls, beside = figures()
             done, after_mb = dict(answered), server.memory_info().rss // MEGABYTE
             children_mb = sum(one.memory_info().rss for one in server.children(recursive=True)) // MEGABYTE
-    found = (*(np.percentile(one, 95) for one in (alone_calls, alone)),
-             *(np.percentile(one, part) for one in (beside_calls, beside) for part in (50, 95)))  # fmt: skip
-    return SlowWork(*(round(float(one), 2) for one in found), done, (before_mb, after_mb), children_mb)
+    return SlowWork(
+        _percentile(alone_calls, 95), _percentile(alone, 95),
+        _percentile(beside_calls, 50), _percentile(beside_calls, 95), _percentile(beside, 50), _percentile(beside, 95),
+        done, (before_mb, after_mb), children_mb,
+    )  # fmt: skip
+
+
+def _percentile(seconds: np.ndarray, part: int) -> float:
+    return round(float(np.percentile(seconds, part)), 2)
 
 
 @contextmanager

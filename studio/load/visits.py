@@ -8,10 +8,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import httpx
-from playwright.sync_api import sync_playwright
 
 from engine.errors import EngineError
-from tests.browsers import WIDE, chromium_program
+from studio.load.chromium import new_page
 
 _PATIENCE_MS, _QUIET_MS = 120_000, 3_000
 _AT_ONCE = 4  # that open the page
@@ -22,10 +21,7 @@ Events = Sequence[dict[str, Any]]
 def first_events(base_url: str) -> Events:
     """The events of the page that chromium begins by itself when it opens the page, as it sends them."""
     sent = []
-    with sync_playwright() as playwright, playwright.chromium.launch(
-        executable_path=chromium_program(), args=["--no-sandbox"]
-    ) as browser:
-        page = browser.new_page(viewport={"width": WIDE["width"], "height": WIDE["height"]})
+    with new_page() as page:
         page.on("request", lambda one: sent.append(one.post_data) if f"{_QUEUE}/join" in one.url else None)
         page.goto(base_url)
         page.locator("#convert-voices .card").first.wait_for(timeout=_PATIENCE_MS)

@@ -1,4 +1,4 @@
-"""What the page costs a browser: `python -m tests.load.page [--conversions 30] [--json]`.
+"""What the page costs a browser: `python -m studio.load.page [--conversions 30] [--json]`.
 
 A new visitor opens the page of a service of its own in chromium, drops a recording of three seconds and converts it
 again and again: first paint, requests and bytes, what moved, stops of the Tab key to Convert, and the heap in the end.
@@ -12,12 +12,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import soundfile
-from playwright.sync_api import CDPSession, Page, sync_playwright
+from playwright.sync_api import CDPSession, Page
 
-from tests.browsers import WIDE, chromium_program
-from tests.load.trial_service import trial_service
-from tests.services import VOCAL_RATE, vocal
+import engine
+from studio.load.chromium import new_page
+from studio.load.trial_service import trial_service
 
+SINGING = Path(engine.__path__[0]) / "samples" / "singing.flac"
 WORK_MS, _QUIET_MS = 300_000, 2_000
 MOST_STOPS = 100
 _COLLECTIONS = 3  # what one of them finishes goes with the next
@@ -64,10 +65,7 @@ class Traffic:
 
 def measured(url: str, recording: Path, conversions: int) -> Costs:
     """Open the page and convert."""
-    with sync_playwright() as playwright, playwright.chromium.launch(
-        executable_path=chromium_program(), args=["--no-sandbox"]
-    ) as browser:
-        page = browser.new_page(viewport={"width": WIDE["width"], "height": WIDE["height"]})
+    with new_page() as page:
         session = page.context.new_cdp_session(page)
         traffic = Traffic(session)
         page.add_init_script(_MOVED)
@@ -133,7 +131,8 @@ def main() -> None:
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         recording = Path(folder) / "three seconds.wav"
-        soundfile.write(recording, vocal(3.0, 150.0), VOCAL_RATE)
+        samples, rate = soundfile.read(SINGING, frames=3 * soundfile.info(SINGING).samplerate)
+        soundfile.write(recording, samples, rate)
         with trial_service(Path(folder) / "home") as service:
             costs = asdict(measured(service.base_url, recording, asked.conversions))
     print(json.dumps(costs) if asked.json else "\n".join(f"{name:20} {value:.4g}" for name, value in costs.items()))

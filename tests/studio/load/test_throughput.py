@@ -6,8 +6,8 @@ import json
 import pytest
 from rich.console import Console
 
-from tests.load import throughput
-from tests.load.throughput import Throughput, Way, as_json, as_table, main
+from studio.load import throughput
+from studio.load.throughput import Throughput, Way, as_json, as_table, main
 
 pytestmark = pytest.mark.system
 

@@ -1,14 +1,14 @@
-"""How the service bears many at once, measured on this machine: `python -m tests.load.service`.
+"""How the service bears many at once, measured on this machine: `python -m studio.load.service`.
 
-    python -m tests.load.service                 both parts, as a table; exit status 1 where a bound is not kept
-    python -m tests.load.service --part polling  200 clients look at a task once a second each, while 20 conversions of
+    python -m studio.load.service                 both parts, as a table; exit status 1 where a bound is not kept
+    python -m studio.load.service --part polling  200 clients look at a task once a second each, while 20 conversions of
                                                  3 s of audio wait or run: whenever one is done, another is started
-    python -m tests.load.service --part polling --clients 100 --conversions 30 --audio 10 --seconds 120
+    python -m studio.load.service --part polling --clients 100 --conversions 30 --audio 10 --seconds 120
                                                  the same with 30 conversions of 10 s: how many are done in this time
-    python -m tests.load.service --part polling --imports 2      the same beside two accounts that import the heaviest
+    python -m studio.load.service --part polling --imports 2      the same beside two accounts that import the heaviest
                                                  models there may be
-    python -m tests.load.service --part uploads  20 recordings of 100 MB are sent at once; its memory is watched
-    python -m tests.load.service --json          as JSON
+    python -m studio.load.service --part uploads  20 recordings of 100 MB are sent at once; its memory is watched
+    python -m studio.load.service --json          as JSON
 
 It starts services of its own on loopback in a temporary folder, which needs room for the uploads (TMPDIR moves it).
 All clients are one process, whose share of a processor is measured too: if it is busy, answers look late.
@@ -39,9 +39,9 @@ from rich.table import Table
 from engine.errors import EngineError
 from studio.client import Client, ServiceError
 from studio.commands.demo import bundled_sample
+from studio.load.heavy_imports import heavy_imports
+from studio.load.trial_service import Chosen, TrialService, trial_service
 from studio.settings.service import MEGABYTE
-from tests.load.heavy_imports import heavy_imports
-from tests.load.trial_service import TrialService, trial_service
 
 VOICE = "kathleen"
 POLL_S = 1.0  # of each client
@@ -50,7 +50,7 @@ CALL_OFF_S = 300.0  # for what must end: the uploads, and the conversion that wa
 P95_MS, MEMORY_MB = 50.0, 600.0  # the bounds
 SAMPLE_S = 0.02  # between two looks at the memory
 BLOCK_BYTES = 1 << 16
-LIMITS = {"submissions_per_minute": 1_000_000}  # those of an account are not what is measured
+LIMITS: Chosen = {"submissions_per_minute": 1_000_000}  # those of an account are not what is measured
 RATE = 44_100
 
 
@@ -381,7 +381,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m tests.load.service", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(prog="python -m studio.load.service", description=__doc__.split("\n")[0])
     parser.add_argument("--part", choices=("all", "polling", "uploads"), default="all")
     parser.add_argument("--json", action="store_true", help="as JSON")
     for one in fields(Load):

@@ -5,9 +5,9 @@ import json
 import httpx
 import pytest
 
-from tests.load.attacks import Attack, attacks
-from tests.load.hostile import Course, Look, loaded
-from tests.load.payloads import changed, deep_json, zipped
+from studio.load.attacks import Attack, attacks
+from studio.load.hostile import Course, Look, loaded
+from studio.load.payloads import changed, deep_json, zipped
 
 MAPS = """7f00-7f10 r-xp 00000000 00:00 1   /x/site-packages/torch/lib/libtorch_cpu.so
 7f10-7f20 r-xp 00000000 00:00 2   /x/site-packages/onnxruntime/capi/onnxruntime_pybind11_state.so

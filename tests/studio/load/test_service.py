@@ -6,8 +6,8 @@ import json
 import pytest
 from rich.console import Console
 
-from tests.load.service import Load, Polling, Uploads, as_json, as_table, measure_polling, measure_uploads
-from tests.load.trial_service import TrialService
+from studio.load.service import Load, Polling, Uploads, as_json, as_table, measure_polling, measure_uploads
+from studio.load.trial_service import TrialService
 
 POLLING = Polling(
     clients=200,

@@ -4,8 +4,8 @@ import pytest
 
 from engine.rvc.onnx_graph import inspect_graph
 from engine.rvc.sandbox import ModelFileError
-from tests.load.heavy_imports import LIMITS, heavy_imports, heavy_model, measure
-from tests.load.trial_service import trial_service
+from studio.load.heavy_imports import LIMITS, heavy_imports, heavy_model, measure
+from studio.load.trial_service import trial_service
 
 
 def test_heavy_model_is_one_that_nothing_refuses_before_it_runs(tmp_path):

@@ -1,4 +1,4 @@
-"""What the main jobs take on the page: `python -m tests.load.jobs [--without-training] [--json]`.
+"""What the main jobs take on the page: `python -m studio.load.jobs [--without-training] [--json]`.
 
 A new visitor of a service of its own does them in chromium, one after the other and each in the shortest way there is.
 An action is a drop, a click, a drag, or a field that is filled in; to turn to another tab is none. The seconds end when
@@ -15,14 +15,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-from playwright.sync_api import Locator, Page, sync_playwright
+from playwright.sync_api import Locator, Page
 
 import engine
 from engine import Audio, read_audio, write_audio
 from engine.research.benchmark.mixes import chords
-from tests.browsers import WIDE, chromium_program
-from tests.load.page import WORK_MS, until_made
-from tests.load.trial_service import trial_service
+from studio.load.chromium import new_page
+from studio.load.page import WORK_MS, until_made
+from studio.load.trial_service import trial_service
 
 SAMPLES = Path(engine.__path__[0]) / "samples"
 RECORDINGS = [SAMPLES / "singing.flac", SAMPLES / "speech.flac", SAMPLES / "foreign" / "singing-high.flac"]
@@ -31,7 +31,7 @@ BATCH, EPOCHS, TAKES = 4, 3, 3  # one more than the recordings of a voice
 NAME = "Zoe"
 TRAINED_MS = 3_600_000.0
 PLAY = "#convert-instrument .play:not([data-welcome] *)"
-_WITH_MICROPHONE = ("--no-sandbox", "--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream")
+_WITH_MICROPHONE = ("--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream")
 # the middle of the longest note of the take, and how far up a semitone is, in pixels of the picture
 _NOTE = """() => {
   const { plot, data } = document.querySelector("timbre-pitch-editor timbre-roll");
@@ -55,7 +55,7 @@ class Job:
         self.seconds = time.monotonic() - self.began_s
         return self
 
-    def told(self, name: str, work_s: float | None = None) -> int:
+    def report(self, name: str, work_s: float | None = None) -> int:
         beside = "" if work_s is None else f": {self.seconds - work_s:.1f} s and {work_s:.1f} s of conversion"
         print(f"\n{name}: {self.actions} actions, {self.seconds:.1f} s{beside}")
         return self.actions
@@ -274,10 +274,7 @@ OF_TRAINING = (train_it, convert_with_it)
 
 def measured(url: str, jobs: Iterable[str] = JOBS) -> list[Took]:
     """Do jobs on the page at this address, in this order, after one that nobody measures: workers start with it."""
-    with sync_playwright() as playwright, playwright.chromium.launch(
-        executable_path=chromium_program(), args=list(_WITH_MICROPHONE)
-    ) as browser:
-        page = browser.new_page(viewport={"width": WIDE["width"], "height": WIDE["height"]})
+    with new_page(*_WITH_MICROPHONE) as page:
         page.set_default_timeout(WORK_MS)
         page.goto(url)
         page.locator("#convert-voices .card").first.wait_for()

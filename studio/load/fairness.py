@@ -1,10 +1,10 @@
-"""How long one account waits while another has a hundred conversions queued: `python -m tests.load.fairness`.
+"""How long one account waits while another has a hundred conversions queued: `python -m studio.load.fairness`.
 
-    python -m tests.load.fairness               20 conversions of 2 s in turn, on a service of its own, beside 100 of
+    python -m studio.load.fairness               20 conversions of 2 s in turn, on a service of its own, beside 100 of
                                                 9 s of another account, which are kept queued, one of twenty minutes,
                                                 and a data report on twenty minutes
-    python -m tests.load.fairness --rounds 5    fewer of them
-    python -m tests.load.fairness --json        as JSON
+    python -m studio.load.fairness --rounds 5    fewer of them
+    python -m studio.load.fairness --json        as JSON
 
 Exit status 1 where the 95th percentile is over its bound. Times go from sending the recording to the finished take.
 """
@@ -28,13 +28,13 @@ import soundfile
 from engine.errors import EngineError
 from studio.client import Client, ServiceError
 from studio.commands.demo import bundled_sample
-from tests.load.trial_service import TrialService, trial_service
+from studio.load.trial_service import Chosen, TrialService, trial_service
 
 VOICE = "kathleen"
 QUEUED, SHORT_S, LONG_S = 100, 2.0, 1200.0
 _LOOK_S = 0.1
 P95_S = 30.0  # the bound: first in, first out, it was the time of the whole queue
-LIMITS = {"submissions_per_minute": 1_000_000, "conversions_per_account": QUEUED}
+LIMITS: Chosen = {"submissions_per_minute": 1_000_000, "conversions_per_account": QUEUED}
 
 
 @dataclass(frozen=True)

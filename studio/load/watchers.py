@@ -1,6 +1,6 @@
-"""What many that only wait cost the server: `python -m tests.load.watchers`.
+"""What many that only wait cost the server: `python -m studio.load.watchers`.
 
-    python -m tests.load.watchers     500 streams of events and 200 waiting calls on tasks that do not end, then 300
+    python -m studio.load.watchers     500 streams of events and 200 waiting calls on tasks that do not end, then 300
                                       visitors who open the page as chromium does and let it lie open, then as many
                                       in their place: memory and threads of the server, before and with them
 
@@ -21,10 +21,10 @@ import httpx
 import psutil
 
 from engine.errors import EngineError
+from studio.load.payloads import sample
+from studio.load.trial_service import Chosen, TrialService, trial_service
+from studio.load.visits import first_events, open_pages
 from studio.settings.service import MEGABYTE
-from tests.load.payloads import sample
-from tests.load.trial_service import TrialService, trial_service
-from tests.load.visits import first_events, open_pages
 
 EVENTS, WAITS, VISITORS = 500, 200, 300
 MOST_MB, MOST_MB_OF_VISITORS, MOST_MB_OF_NEXT = 60.0, 120.0, 40.0
@@ -32,7 +32,7 @@ MOST_THREADS = 40  # more: AnyIO's pool, which everything shares
 _OF_ACCOUNT = 100  # as many as an account may have
 _ALIKE = 10  # of each, which come before the first look: what is loaded for the first one is nobody's
 _SETTLE_S = 5.0
-LIMITS = {
+LIMITS: Chosen = {
     "executor": "none", "submissions_per_minute": 1_000_000, "free_disk_mb": 0, "page_sessions": VISITORS + _ALIKE
 }  # fmt: skip
 
@@ -98,8 +98,8 @@ async def _tasks(http: httpx.AsyncClient, service: TrialService, accounts: int) 
     found = []
     for number in range(accounts):
         token = service.token(f"waits-{number}")
-        form = {"files": {"audio": ("a.flac", sample())}, "data": {"model": "kathleen"}}
-        answer = await http.post("/convert", headers={"Authorization": f"Bearer {token}"}, **form)
+        headers, files = {"Authorization": f"Bearer {token}"}, {"audio": ("a.flac", sample())}
+        answer = await http.post("/convert", headers=headers, files=files, data={"model": "kathleen"})
         found.append((token, answer.raise_for_status().json()["task_id"]))
     return found
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.load.fairness import LIMITS, Waits, measure
-from tests.load.trial_service import trial_service
+from studio.load.fairness import LIMITS, Waits, measure
+from studio.load.trial_service import trial_service
 
 
 def test_waits_keep_bounds_only_below_the_p95_limit():

@@ -1,8 +1,8 @@
-"""What the tables cost when they are large, beside when they are small: `python -m tests.load.tables`.
+"""What the tables cost when they are large, beside when they are small: `python -m studio.load.tables`.
 
-    python -m tests.load.tables          10,000 voices and 1,000,000 tasks on SQLite, in a temporary folder
-    python -m tests.load.tables --database-url postgresql://...   on an empty database there, which it fills
-    python -m tests.load.tables --json   as JSON
+    python -m studio.load.tables          10,000 voices and 1,000,000 tasks on SQLite, in a temporary folder
+    python -m studio.load.tables --database-url postgresql://...   on an empty database there, which it fills
+    python -m studio.load.tables --json   as JSON
 
 Each operation of the service is timed on small tables first, then on large ones; exit status 1 where one of those that
 are done for every call or task takes more than three times as long. Nothing but the database is measured.
@@ -33,6 +33,7 @@ from studio.store.catalogue import find_model, list_models
 from studio.store.database import Database, database_url, open_database
 from studio.store.kinds import QUEUES
 from studio.store.migration import upgrade
+from studio.store.records.cards import Voice
 from studio.store.storage import Storage, open_storage
 from studio.store.tokens import create_token, holder_of_token
 
@@ -134,7 +135,7 @@ def measure_tables(
 
 
 def _operations(database: Database, storage: Storage, account: Account, secret: str) -> list[_Operation]:
-    def page(**given: Any) -> tuple[list[dict[str, Any]], str | None]:
+    def page(**given: Any) -> tuple[list[Voice], str | None]:
         return list_models(database, account, limit=PAGE, **given)
 
     def some_task() -> tasks.Task:
@@ -291,7 +292,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m tests.load.tables", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(prog="python -m studio.load.tables", description=__doc__.split("\n")[0])
     parser.add_argument("--database-url", default="", help="an empty database; left out, SQLite in a temporary folder")
     parser.add_argument("--voices", type=int, default=10_000)
     parser.add_argument("--tasks", type=int, default=1_000_000)

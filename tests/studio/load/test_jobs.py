@@ -6,8 +6,9 @@ from contextlib import suppress
 import pytest
 
 from engine.errors import EngineError
-from tests.load.jobs import JOBS, NAME, OF_TRAINING, measured
-from tests.load.trial_service import TrialService
+from studio.load.jobs import JOBS, NAME, OF_TRAINING, measured
+from studio.load.trial_service import TrialService
+from tests.browsers import chromium_program
 
 pytestmark = pytest.mark.slow
 MOST = {
@@ -29,6 +30,7 @@ MOST = {
 @pytest.fixture
 def cleared(studio_page) -> Iterator[TrialService]:
     """The shared service, whose new voice is deleted afterwards."""
+    chromium_program()  # skips without one
     yield studio_page
     with suppress(EngineError):
         studio_page.command("voices", "delete", NAME.lower(), "--yes")

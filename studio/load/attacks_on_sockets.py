@@ -12,11 +12,12 @@ import httpx
 import numpy as np
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
+from websockets.typing import Origin
 
-from tests.load.attacks import MANY_VALUES, VOICE
-from tests.load.payloads import deep_json
-from tests.load.trial_service import TrialService
-from tests.waiting import PATIENCE_S, wait_until
+from studio.load.attacks import MANY_VALUES, VOICE
+from studio.load.payloads import deep_json
+from studio.load.trial_service import TrialService
+from studio.load.waiting import PATIENCE_S, wait_until
 
 _RATE = 48_000
 _ANSWER_S = 60.0
@@ -65,10 +66,10 @@ def live_attacks(service: TrialService) -> Iterator[str]:
         for level in BLOCKS:
             block = bytes(4) + np.full(_RATE // 20, level, np.float32).tobytes()
             changes = [json.dumps({"change": change}) for change in CHANGES]
-            said = [json.dumps({"rate": _RATE}), block, *changes, block, b"\1\2", b"", block, '{"stop": true}']
+            said: list[str | bytes] = [json.dumps({"rate": _RATE}), block, *changes]
+            said += [block, b"\1\2", b"", block, '{"stop": true}']
             yield _said(service, _ticket(browser, start), said)
-        said = [json.dumps({"rate": _RATE}), bytes(200_000)]
-        yield _said(service, _ticket(browser, start), said)
+        yield _said(service, _ticket(browser, start), [json.dumps({"rate": _RATE}), bytes(200_000)])
 
 
 def _asked(browser: httpx.Client, event: int, given: dict[str, Any]) -> dict[str, Any]:
@@ -92,7 +93,8 @@ def _ticket(browser: httpx.Client, event: int) -> str:
 
 def _socket(service: TrialService, ticket: str) -> Any:
     address = service.base_url.replace("http", "ws", 1) + f"/live/{ticket}"
-    return connect(address, origin=service.base_url, proxy=None, max_size=None, open_timeout=_ANSWER_S)  # type: ignore[arg-type]
+    origin = Origin(service.base_url)
+    return connect(address, origin=origin, proxy=None, max_size=None, open_timeout=_ANSWER_S)
 
 
 def _unknown_ticket(service: TrialService) -> str:

@@ -15,8 +15,9 @@ from pathlib import Path
 import httpx
 
 from engine.errors import EngineError
+from engine.provenance.installation import HOME_VARIABLE
+from engine.provenance.installation import VARIABLES as PREFIX
 from studio.errors import NotFound
-from studio.settings.environment import HOME_VARIABLE, PREFIX
 from studio.settings.service import ServiceConstants
 from studio.store.accounts import LOCAL, create_account, find_account, local_account
 from studio.store.database import Database, database_url, open_database
@@ -25,6 +26,7 @@ from studio.store.tokens import create_token
 STARTED_WITHIN_S = 120.0  # on a busy machine
 ENDED_WITHIN_S = 40.0
 _LOOK_S = 0.1
+Chosen = dict[str, str | int | float]  # settings of a service, and its constants
 _SHOWN_OF_LOG = 2000  # characters
 
 

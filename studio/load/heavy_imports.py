@@ -1,8 +1,8 @@
-"""How long a third account waits while two import the heaviest models: `python -m tests.load.heavy_imports`.
+"""How long a third account waits while two import the heaviest models: `python -m studio.load.heavy_imports`.
 
-    python -m tests.load.heavy_imports             each kind of slow call of a third account, three times, on a service
+    python -m studio.load.heavy_imports             each kind of slow call of a third account, three times, on a service
                                                    of its own: checks, imports, exports, and /v1 with a file
-    python -m tests.load.heavy_imports --rounds 1 --json    fewer, as JSON
+    python -m studio.load.heavy_imports --rounds 1 --json    fewer, as JSON
 
 Exit status 1 where one of them took longer than its bound. The models ask for minutes of work, and are stopped by the
 limits of the process in which they run; each account sends another as soon as one is refused.
@@ -19,18 +19,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import httpx
 
 from engine.errors import EngineError
-from tests.engine.rvc.hostile import hostile, model_with, work
-from tests.load.payloads import sample
-from tests.load.trial_service import TrialService, trial_service
+from engine.research.onnx_trials import hostile, model_with, work
+from studio.load.payloads import sample
+from studio.load.trial_service import Chosen, TrialService, trial_service
 
 VOICE = "kathleen"
 ACCOUNTS = 2
 BOUND_S = 10.0
-LIMITS = {"submissions_per_minute": 1_000_000, "models_per_account": 1_000_000, "page": "off"}
+LIMITS: Chosen = {"submissions_per_minute": 1_000_000, "models_per_account": 1_000_000, "page": "off"}
 _ANSWER_S = 600.0
 _BEGIN_S = 8.0  # until both have begun
 
@@ -77,7 +78,7 @@ def slow_calls(client: httpx.Client) -> Mapping[str, Callable[[], httpx.Response
     """The calls that action processes answer."""
     package = client.get(f"/models/{VOICE}/package").content
     speech, voice = {"audio": ("a.flac", sample())}, {"package": ("a.voice.zip", package)}
-    spoken = {"file": ("a.flac", sample()), "model": (None, "timbre"), "voice": (None, VOICE)}
+    spoken: dict[str, Any] = {"file": ("a.flac", sample()), "model": (None, "timbre"), "voice": (None, VOICE)}
     return {
         "check": lambda: client.post("/verify", files=speech),
         "export": lambda: client.get(f"/models/{VOICE}/package"),

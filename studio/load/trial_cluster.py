@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from engine.errors import EngineError
+from engine.provenance.installation import VARIABLES as PREFIX
 from studio.executors.process import environment_of
 from studio.executors.ray.executor import ray_environment
-from studio.settings.environment import PREFIX
 
 STARTED_WITHIN_S = 180.0
 _LOOK_S = 0.2
