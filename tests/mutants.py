@@ -102,7 +102,7 @@ def _run(tests: Iterable[str], house: Path) -> NoReturn:
     with open(house / LOG, "w") as said:
         os.dup2(said.fileno(), 1)
         os.dup2(said.fileno(), 2)
-    alone = ("-x", "-q", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning")
+    alone = ("-x", "-q", "-m", "not slow", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning")
     os._exit(pytest.main([*alone, f"--rootdir={house}", *tests]))
 
 
