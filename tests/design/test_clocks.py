@@ -1,6 +1,7 @@
 """No test may depend on how fast the machine is: it waits for what has to come, or has a clock of its own.
 
-`tests.waiting` has both; `studio.load.waiting` is what it waits by. What is left to read the machine's clock is listed here, with the reason.
+`tests.waiting` has both, with the waits of `studio.load.waiting`. What is left to read the machine's clock is listed
+here, with the reason.
 """
 
 import ast

@@ -14,7 +14,7 @@ import threading
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -28,6 +28,7 @@ import soundfile
 from engine.errors import Cancelled, SettingsError
 from studio.client import Client, ServiceError, _Download
 from studio.load.trial_service import TrialService
+from tests.servers import serving
 from tests.waiting import PATIENCE_S, OwnClock, wait_until
 
 TOKEN = "ts_nothing-but-an-example"
@@ -82,7 +83,7 @@ class Scripted:
 
 @pytest.fixture
 def serve() -> Iterator[Callable[..., Scripted]]:
-    running: list[tuple[ThreadingHTTPServer, threading.Thread]] = []
+    running = ExitStack()
 
     def start(*answers: Answer) -> Scripted:
         service = Scripted(list(answers))
@@ -99,18 +100,11 @@ def serve() -> Iterator[Callable[..., Scripted]]:
             def log_message(self, *arguments: object) -> None:
                 pass
 
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        service.port = server.server_address[1]
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-        thread.start()
-        running.append((server, thread))
+        service.port = running.enter_context(serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler))).server_port
         return service
 
-    yield start
-    for server, thread in running:
-        server.shutdown()
-        thread.join(PATIENCE_S)
-        server.server_close()
+    with running:
+        yield start
 
 
 @pytest.fixture

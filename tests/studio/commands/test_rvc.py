@@ -7,8 +7,8 @@ from engine.audio.files import Audio, read_audio, write_audio
 from engine.rvc import contentvec
 from engine.training.checkpoint_audition import FOREIGN
 from engine.voices.card import load_card
+from tests.command_line import assert_one_sentence, run
 from tests.engine.rvc.models import import_small, use_small_contentvec, write_small_contentvec
-from tests.studio.commands.test_voices import assert_one_sentence, run
 
 
 @pytest.fixture

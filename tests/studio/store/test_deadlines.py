@@ -1,19 +1,12 @@
 """Deadlines of tasks: cancelled in time, with the reason, whatever they were doing."""
 
-import pytest
 from sqlalchemy import select, update
 
 from studio.executors.recovery import end_training
-from studio.store.accounts import local_account
 from studio.store.database import Now, open_database
 from studio.store.deadlines import NOT_BEGUN, RUNNING, cancel_overdue, set_deadline
 from studio.store.tables import deadlines
 from studio.store.tasks import cancelled, claim, complete, find, submit
-
-
-@pytest.fixture
-def account(database):
-    return local_account(database).id
 
 
 def queued(database, account, deadline_s: float) -> str:
