@@ -14,10 +14,11 @@ def run(*arguments: object, given: bytes | str | None = None, code: int | None =
     return result
 
 
-def assert_one_sentence(result: Result, *words: str, status: int = 1) -> None:
-    """Nothing but a sentence with these words is said, on standard error."""
+def assert_one_sentence(result: Result, *words: str, status: int = 1, alone: bool = True) -> None:
+    """Nothing but a sentence with these words is said, on standard error; alone: without any lines before it."""
     assert (result.exit_code, result.stdout) == (status, "")
-    [sentence] = result.stderr.splitlines()
+    *before, sentence = result.stderr.splitlines()
+    assert not (alone and before)
     assert sentence.endswith(".")
     assert not [word for word in ("Traceback", "Error") if word in sentence]
     assert not [word for word in words if word not in sentence]

@@ -109,10 +109,10 @@ def test_import_by_link_failures_are_one_sentence_and_import_nothing(home, web):
         refused = run("voices", "import", LINK, given=answer)
         assert (refused.exit_code, printed(refused)) == (1, "")
         assert refused.stderr.endswith(said)
-    assert_one_sentence(run("voices", "import", LINK, "--yes"), "404")
-    assert_one_sentence(run("voices", "import", "http://example.com/mia.pth", "--yes"), "https://")
+    assert_one_sentence(run("voices", "import", LINK, "--yes"), "404", alone=False)
+    assert_one_sentence(run("voices", "import", "http://example.com/mia.pth", "--yes"), "https://", alone=False)
     web["https://example.com/page"] = b"<html>"
-    assert_one_sentence(run("voices", "import", "https://example.com/page", "--yes"), "page")
+    assert_one_sentence(run("voices", "import", "https://example.com/page", "--yes"), "page", alone=False)
     assert imported(home) == {}
 
 
@@ -121,7 +121,7 @@ def test_import_of_several_models_refuses_what_is_for_one(model, home, tmp_path)
     folder.mkdir()
     for name in ("a.pth", "b.pth"):
         shutil.copy(model, folder / name)
-    assert_one_sentence(run("voices", "import", folder, "--name", "Mia"), "--name")
+    assert_one_sentence(run("voices", "import", folder, "--name", "Mia"), "--name", alone=False)
     (tmp_path / "none").mkdir()
-    assert_one_sentence(run("voices", "import", tmp_path / "none"), "none")
+    assert_one_sentence(run("voices", "import", tmp_path / "none"), "none", alone=False)
     assert imported(home) == {}
