@@ -12,7 +12,7 @@ import soundfile
 
 import engine
 from studio.client import Client
-from tests.load.trial_service import TrialService, trial_service
+from studio.load.trial_service import TrialService, trial_service
 from tests.proxies import free_port, nginx
 from tests.waiting import PATIENCE_S
 

@@ -20,8 +20,8 @@ from engine.audio.resampling import resample
 from engine.evaluation.evaluator import Evaluator
 from engine.evaluation.scores import speaker_similarity
 from engine.voices.card import DEMO_VOICES
+from studio.load.trial_service import TrialService, trial_service
 from tests.browsers import chromium_program
-from tests.load.trial_service import TrialService, trial_service
 
 pytestmark = pytest.mark.slow
 SAMPLE = DEMO_VOICES.parents[1] / "samples" / "singing.flac"

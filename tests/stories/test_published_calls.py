@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from tests.load.trial_service import TrialService
+from studio.load.trial_service import TrialService
 from tests.waiting import PATIENCE_S, wait_until
 
 AS_PUBLISHED = {"-F": '-H "Content-Type: application/json" -F'}  # of the train call: a header for another kind of body

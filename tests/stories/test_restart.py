@@ -1,18 +1,12 @@
 """An open page while its service stops and restarts."""
 
-import socket
 
 from playwright.sync_api import Page, expect
 
-from tests.load.trial_service import trial_service
+from studio.load.trial_service import trial_service
+from tests.proxies import free_port
 
 LOADED = "performance.timeOrigin"  # another number each time a page is loaded
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def log_in(page: Page, token: str) -> None:

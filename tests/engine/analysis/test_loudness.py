@@ -119,11 +119,12 @@ def test_without_rumble_removes_dc_offset_and_rumble_and_keeps_the_voice():
     assert without_rumble(np.zeros(1, np.float32)).shape == (1,)
 
 
+@pytest.mark.parametrize("peak", [2.5, 1.05 * CEILING])
 @pytest.mark.parametrize("sample_count", [1, 440, 441, 1000, 44100])
-def test_limit_peaks_respects_the_ceiling_and_keeps_quiet_parts_unchanged(sample_count):
+def test_limit_peaks_respects_the_ceiling_and_keeps_quiet_parts_unchanged(sample_count, peak):
     samples = np.random.default_rng(1).uniform(-0.5, 0.5, (2, sample_count)).astype(np.float32)
     loud = samples.copy()
-    loud[0, sample_count // 2] = 2.5
+    loud[0, sample_count // 2] = peak
     limited = limit_peaks(loud)
     assert np.abs(limited).max() <= CEILING + 1e-6
     assert limited.shape == loud.shape

@@ -12,13 +12,13 @@ from engine.conversion.pitch_edits import Shift
 from engine.conversion.rerendering import edit_take
 from engine.conversion.settings import ConversionSettings
 from engine.errors import VoiceError
+from engine.research.onnx_trials import small_model
 from engine.rvc import contentvec
 from engine.rvc.rendering import TorchRendering
 from engine.rvc.sandbox import ModelFileError
 from engine.voices.imported import import_rvc, load_any_voice
 from engine.voices.voice import load_voice
 from tests.engine.rvc.models import checkpoint_of, import_small, use_small_contentvec, write_small_contentvec
-from tests.engine.rvc.test_onnx_models import small_model
 
 REFERENCE = Path(__file__).parents[1] / "rvc" / "reference"
 

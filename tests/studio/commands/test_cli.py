@@ -17,7 +17,6 @@ import soundfile
 from rich.progress import Progress
 from typer import Context
 from typer.main import get_command
-from typer.testing import CliRunner
 
 import engine.voices.card
 from engine.audio.files import read_audio
@@ -25,15 +24,12 @@ from studio.commands.cli import app, main
 from studio.commands.demo import bundled_sample
 from studio.commands.failures import STOPPED
 from studio.commands.program import installed_name
+from tests.command_line import assert_one_sentence, run
 
 RATE = 44_100
 API_FIELDS = {
     "id", "name", "gender", "age", "description", "base_language", "traits", "genre", "voice_type", "vocal_range",
 }  # fmt: skip
-
-
-def run(*arguments: object):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "200"})
 
 
 def vocal(seconds: float) -> np.ndarray:
@@ -45,13 +41,6 @@ def vocal(seconds: float) -> np.ndarray:
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch) -> Path:
-    """An empty folder, which is the current one."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
 def source(here) -> Path:
     soundfile.write(here / "vocal.wav", vocal(1.5), RATE)
     return here / "vocal.wav"
@@ -60,15 +49,6 @@ def source(here) -> Path:
 def names(folder: Path) -> list[str]:
     """All that lies in a folder, hidden files too."""
     return sorted(path.name for path in folder.iterdir())
-
-
-def assert_one_sentence(result, status: int = 1) -> None:
-    assert result.exit_code == status
-    assert result.stdout == ""
-    [sentence] = result.stderr.splitlines()
-    assert sentence.endswith(".")
-    assert "Traceback" not in sentence
-    assert "Error" not in sentence
 
 
 # ---- convert

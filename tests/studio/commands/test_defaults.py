@@ -3,11 +3,10 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-from studio.commands.cli import app
 from studio.commands.defaults import FILE
 from studio.settings.environment import HOME_VARIABLE
+from tests.command_line import run
 
 
 @pytest.fixture
@@ -17,10 +16,6 @@ def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "vocal.wav").touch()
     return tmp_path
-
-
-def run(*arguments: str):
-    return CliRunner().invoke(app, list(arguments))
 
 
 def test_convert_takes_defaults_from_the_file_and_what_is_typed_instead(here):

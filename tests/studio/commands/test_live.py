@@ -7,14 +7,9 @@ import time
 import numpy as np
 import pytest
 import soundfile
-from typer.testing import CliRunner
 
-from studio.commands.cli import app
+from tests.command_line import run
 from tests.waiting import PATIENCE_S
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.fixture

@@ -8,16 +8,12 @@ from pathlib import Path
 import pytest
 from typer import Context
 from typer.main import get_command
-from typer.testing import CliRunner
 
 from studio.commands import path_arguments
 from studio.commands.cli import _WITH_SETTINGS, _completed, app
 from studio.commands.demo import bundled_sample
 from studio.commands.parsing import leaves
-
-
-def run(*arguments: object):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "200"})
+from tests.command_line import run
 
 
 @pytest.fixture

@@ -4,15 +4,11 @@ import shlex
 
 import pytest
 from typer.main import get_command
-from typer.testing import CliRunner
 
 from studio.commands.cli import app
 from studio.commands.examples import EXAMPLES, MOST_USED
 from studio.commands.parsing import named
-
-
-def run(*arguments: str):
-    return CliRunner().invoke(app, list(arguments), env={"COLUMNS": "200"})
+from tests.command_line import run
 
 
 def commands():

@@ -4,12 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from engine.installed import add_extra
-from studio.commands.cli import app
 from studio.commands.wording import padded, translated
 from tests.catalogues import catalogue
+from tests.command_line import run
 
 NO_VOICE = "There is no voice '{model_id}'. GET /models lists the voices you can use."
 GERMAN = {
@@ -27,10 +26,6 @@ GERMAN = {
     "Created account '{name}'.": "Konto „{name}“ angelegt.",
     "The token is shown only once. Keep it like a password:": "Das Token wird nur einmal gezeigt:",
 }  # fmt: skip
-
-
-def run(*arguments: object, **environment: str):
-    return CliRunner().invoke(app, [str(one) for one in arguments], env={"COLUMNS": "200", **environment})
 
 
 @pytest.fixture

@@ -1,24 +1,24 @@
 """Deadlines of tasks: cancelled in time, with the reason, whatever they were doing."""
 
-import pytest
 from sqlalchemy import select, update
 
 from studio.executors.recovery import end_training
-from studio.store.accounts import local_account
 from studio.store.database import Now, open_database
 from studio.store.deadlines import NOT_BEGUN, RUNNING, cancel_overdue, set_deadline
 from studio.store.tables import deadlines
 from studio.store.tasks import cancelled, claim, complete, find, submit
 
 
-@pytest.fixture
-def account(database):
-    return local_account(database).id
-
-
-def queued(database, account) -> str:
+def queued(database, account, deadline_s: float) -> str:
     with database.write() as connection:
-        return submit(connection, account, "conversion", {})
+        task_id = submit(connection, account, "conversion", {})
+        set_deadline(connection, account, task_id, deadline_s)
+        return task_id
+
+
+def end(database, how, task, *result) -> None:
+    with database.write() as connection:
+        how(connection, task, *result)
 
 
 def pass_time(database, seconds: float) -> None:
@@ -33,9 +33,7 @@ def kept(database) -> list[str]:
 
 
 def test_cancel_overdue_leaves_tasks_whose_time_has_not_come(database, account):
-    task_id = queued(database, account)
-    with database.write() as connection:
-        set_deadline(connection, account, task_id, 3600)
+    task_id = queued(database, account, 3600)
     pass_time(database, 1800)
     assert cancel_overdue(database, end_training) == 0
     assert find(database, account, task_id).state == "queued"
@@ -43,9 +41,7 @@ def test_cancel_overdue_leaves_tasks_whose_time_has_not_come(database, account):
 
 
 def test_cancel_overdue_aborts_a_queued_task_with_the_reason(database, account):
-    task_id = queued(database, account)
-    with database.write() as connection:
-        set_deadline(connection, account, task_id, 3600)
+    task_id = queued(database, account, 3600)
     pass_time(database, 3601)
     assert cancel_overdue(database, end_training) == 1
     task = find(database, account, task_id)
@@ -55,38 +51,29 @@ def test_cancel_overdue_aborts_a_queued_task_with_the_reason(database, account):
 
 
 def test_cancel_overdue_asks_the_worker_of_a_running_task_to_stop(database, account):
-    task_id = queued(database, account)
+    task_id = queued(database, account, 3600)
     task = claim(database, "worker", ["conversion"], 60)
-    with database.write() as connection:
-        set_deadline(connection, account, task_id, 3600)
     pass_time(database, 3601)
     assert cancel_overdue(database, end_training) == 1
     assert find(database, account, task_id).cancel_requested
-    with database.write() as connection:
-        cancelled(connection, task)
+    end(database, cancelled, task)
     ended = find(database, account, task_id)
     assert (ended.state, ended.error_code) == ("cancelled", RUNNING)
 
 
 def test_a_task_that_is_completed_all_the_same_has_no_error(database, account):
-    task_id = queued(database, account)
+    task_id = queued(database, account, 1)
     task = claim(database, "worker", ["conversion"], 60)
-    with database.write() as connection:
-        set_deadline(connection, account, task_id, 1)
     pass_time(database, 2)
     cancel_overdue(database, end_training)
-    with database.write() as connection:
-        complete(connection, task, {})
+    end(database, complete, task, {})
     assert (find(database, account, task_id).state, find(database, account, task_id).error) == ("completed", None)
 
 
 def test_cancel_overdue_forgets_a_task_that_ended_in_time(database, account):
-    task_id = queued(database, account)
+    task_id = queued(database, account, 1)
     task = claim(database, "worker", ["conversion"], 60)
-    with database.write() as connection:
-        set_deadline(connection, account, task_id, 1)
-    with database.write() as connection:
-        complete(connection, task, {})
+    end(database, complete, task, {})
     pass_time(database, 2)
     assert cancel_overdue(database, end_training) == 0
     assert find(database, account, task_id).error is None
@@ -94,9 +81,7 @@ def test_cancel_overdue_forgets_a_task_that_ended_in_time(database, account):
 
 
 def test_set_deadline_keeps_the_first_and_survives_a_restart(database, database_url, account):
-    task_id = queued(database, account)
-    with database.write() as connection:
-        set_deadline(connection, account, task_id, 100)
+    task_id = queued(database, account, 100)
     with database.write() as connection:
         set_deadline(connection, account, task_id, 1_000_000)
     again = open_database(database_url)

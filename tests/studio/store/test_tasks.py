@@ -29,11 +29,6 @@ LEASE_S = 1000.0
 ATTEMPTS = 3
 
 
-@pytest.fixture
-def account(database) -> str:
-    return local_account(database).id
-
-
 def submit(database, account, kind="conversion", **more) -> str:
     with database.write() as connection:
         return queue.submit(connection, account, kind, {}, **more)
