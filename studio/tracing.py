@@ -1,9 +1,6 @@
-"""OpenTelemetry traces: of tasks in the queue and in workers, and of the stages of their work.
-
-Off unless the usual OTEL_ variables say where traces go (see `studio.settings.environment.trace_exporter`). Only then
-is OpenTelemetry imported, which is the extra `telemetry`; without it everything here does nothing. A task carries its
-place in the trace as a `traceparent` (W3C Trace Context) to whichever process does the work. FastAPI traces the calls.
-"""
+"""OpenTelemetry traces of tasks in the queue and in workers, and of the stages of their work.
+Off, and not imported, unless the usual OTEL_ variables say where traces go. A task carries its place in the trace
+as a `traceparent` (W3C Trace Context) to whichever process does the work. FastAPI traces the calls."""
 
 import sys
 import time
@@ -29,10 +26,7 @@ Kind = Literal["internal", "producer", "consumer"]
 
 
 def start_tracing() -> None:
-    """Send this process's spans where the environment says, if it does. Call at program start.
-
-    Raises SettingsError for a destination that is unknown or needs a package that is not installed.
-    """
+    """Send this process's spans where the environment says, if it does. Call at program start. Raises SettingsError."""
     name = trace_exporter()
     if name is None:
         return
@@ -83,10 +77,7 @@ class Span:
 @contextmanager
 def span(name: str, kind: Kind = "internal", parent: str | None = None, begun_s: float | None = None) -> Iterator[Span]:
     """Trace what the block does; spans inside become its children.
-
-    parent: a traceparent from another process; else the surrounding span. begun_s: when it began, in seconds since
-    1970, if that was earlier.
-    """
+    parent: a traceparent from another process. begun_s: when it began, in seconds since 1970, if that was earlier."""
     tracer = _tracer()
     if tracer is None:
         yield Span()
@@ -114,9 +105,7 @@ def note_failure(reason: str) -> None:
 
 class Stages:
     """The stages of a work that reports its progress: one begins when the message's first word changes.
-
-    Each is a span, if there are traces. seconds: how long each took, by its name.
-    """
+    Each is a span, if there are traces. seconds: how long each took, by its name."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._name = ""

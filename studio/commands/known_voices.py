@@ -14,9 +14,7 @@ _DEMO = Path(__file__).parents[2] / "engine" / "weights" / "voices"  # as engine
 
 def refuse_unknown_voice(voice: str) -> None:
     """Raise SettingsError for a voice that is not there, with the one that was probably meant.
-
-    Where voices are kept on another machine, whoever loads the voice finds out.
-    """
+    Where voices are kept on another machine, whoever loads the voice finds out."""
     service = load_service_settings()
     if service.database_url or service.storage_url or voice in (known := list(voice_ids())):
         return

@@ -114,10 +114,8 @@ def _in_language(path: Path, code: str) -> bytes:
 
 
 def translated_notebook(notebook: Notebook, translate: Callable[[str], str], code: str) -> Notebook:
-    """Return a notebook with its prose translated and a cell that makes its widgets speak the language `code`.
-
-    Its outputs are left out: they are in English, until it is run.
-    """
+    """Return a notebook with its prose translated, and a cell that makes its widgets speak the language `code`.
+    Its outputs, which are English, are left out."""
     from studio.languages.prose import pieces_of_markdown
 
     cells: list[Cell] = []

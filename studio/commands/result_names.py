@@ -57,10 +57,7 @@ class ResultNames:
 
     def check(self, recordings: Sequence[Path], is_tried: bool = False) -> None:
         """Make the folder, and refuse what cannot become the results of these recordings, before any work is done.
-
-        is_tried: nothing is made or written. Raises SettingsError for a name that does not fit them, AudioError for a
-        place that cannot be written to.
-        """
+        is_tried: nothing is made or written. Raises SettingsError, AudioError."""
         if self.overwrite and self.skip_existing:
             raise SettingsError(tr("Choose one of --overwrite and --skip-existing."))
         if self._is_template:
@@ -101,10 +98,7 @@ class ResultNames:
 
     def free(self, files: Sequence[Named], sources: Sequence[Path], is_tried: bool = False) -> list[Path]:
         """Return paths to write to: with a number where something has one of the names, unless it may be overwritten.
-
-        sources: recordings of the call, which are never overwritten. is_tried: no folder is made. Raises SettingsError
-        for one of the sources.
-        """
+        sources: recordings of the call, which are never overwritten: SettingsError. is_tried: no folder is made."""
         for number in count(1):
             paths = _paths(files, number)
             if self._taken.intersection(paths) or not (self.overwrite or not any(map(os.path.lexists, paths))):
@@ -162,9 +156,7 @@ class ResultNames:
 
 def free_path(path: Path, overwrite: bool, sources: Sequence[Path] = ()) -> Path:
     """Return where to write one file: numbered if something has its name, unless that may be overwritten.
-
-    Raises SettingsError if the name is that of one of the sources.
-    """
+    Raises SettingsError if the name is that of one of the sources."""
     for source in sources:
         refuse_overwriting(source, [path])
     return ResultNames(str(path), overwrite).free([Named(path)], sources)[0]

@@ -47,9 +47,7 @@ def voices_from(
     studio: "Studio", source: str, index: str | None, yes: bool, said: Statements
 ) -> "Iterator[tuple[list[FoundModel], Statements]]":
     """Yield the files of the voices at a place, which exist until the block ends, and what is said of them.
-
-    yes: do not ask. Raises SettingsError without an answer, and what `fetch_link` and `models_in` raise.
-    """
+    yes: do not ask. Raises SettingsError without an answer."""
     from studio.actions.rvc_models import FoundModel, models_in
     from studio.actions.uploads import is_link, scratch_folder
 

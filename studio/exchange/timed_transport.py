@@ -1,8 +1,5 @@
 """HTTP whose answers end: httpx's own limit is for each read, so that a server that trickles is waited for without end.
-
-Once a request has been sent, all of its answer has to come within one time: heads of an answer that precede another
-(1xx, RFC 9110) without end, a head of one byte a minute, a compressed body that unpacks to nothing.
-"""
+Once a request has been sent, all of its answer, heads that precede another included, has to come within one time."""
 
 import math
 import ssl
@@ -21,11 +18,8 @@ _FAILURES = (
 
 
 class TimedTransport(httpx.BaseTransport):
-    """Calls whose answers come within `answer_s`, through the proxies of the environment. Raises httpx.TransportError.
-
-    Streams that may go on are `unlimited`, once they have begun. Redirects are answers like others: where they lead is
-    left out, because httpx would read the address, whatever it is, although nobody follows it.
-    """
+    """Calls whose answers come within `answer_s`; streams that may go on are `unlimited`. Raises httpx.TransportError.
+    Where a redirect leads is left out: httpx would read the address, although nobody follows it."""
 
     def __init__(self, answer_s: float, first: httpx.URL, takes_proxies: bool = True) -> None:
         """first: what will be called; RuntimeError, OSError and httpx.InvalidURL if its proxy or the certificates

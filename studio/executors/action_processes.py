@@ -1,13 +1,7 @@
 """Actions of the server that take a while, each in a process of its own: imports, exports, checks of files, previews.
-
-The server waits for the answer, and never loads a network or what reads other people's files. Accounts take turns (see
-`studio.executors.turns`); an action that takes long goes on beside those of others, with a lower priority. A process
-does one action after another, and ends when there are none for a minute. It does the whole action with its own
-connections to database and storage: where the server dies, or the client leaves, the action is finished, and where the
-process dies, nothing of it is there.
-
-What is quick once it is loaded (`Cost.WARM`) has one process more, which keeps what it loads and uses all cores.
-"""
+So the server never loads a network or what reads other people's files. A process does whole actions, one after
+another: where the server dies, the action is finished; where the process dies, nothing of it is there.
+What is quick once it is loaded (`Cost.WARM`) has one process more, which keeps what it loads and uses all cores."""
 
 import os
 import signal
@@ -60,10 +54,8 @@ class ApartActions:
         self._warm = Turns(1, MOST_WAITING, partial(self._process, is_warm=True), idle_s=_WARM_S)
 
     def submit(self, studio: Studio, account: Account, action: Action[T], at_most: int | None = None) -> Future[T]:
-        """Let a process do an action when the account's turn comes; the future raises what the action does.
-
-        at_most: see `Turns.submit`. Raises TooMany if too many of the account wait already.
-        """
+        """Let a process do an action when the account's turn comes; the future raises what the action does. See
+        `Turns.submit`."""
         turns = self._warm if cost_of(action.function) is Cost.WARM else self._turns
         return turns.submit(account.id, lambda: self._done(action), at_most)
 

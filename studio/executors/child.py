@@ -1,7 +1,5 @@
 """A process that answers one question after another, and ends with the process that started it.
-
-What goes through its pipe is pickled: for programs of ours alone. Strangers' models have `engine.rvc.sandbox_process`.
-"""
+Questions are pickled: for programs of ours alone. Strangers' models have `engine.rvc.sandbox_process`."""
 
 import multiprocessing
 from collections.abc import Callable

@@ -240,10 +240,7 @@ def _scores(
     own_melody: bool = False,
 ) -> tuple[tuple[Scores, ...], tuple[float, ...]]:
     """Score how much of the performance each take preserved; return also where its phrases begin, in seconds.
-
-    pitch: where the recording is voiced, for the phrases. semitones: the intended shift per frame besides `transpose`.
-    own_melody: whether the takes were to sing `pitch` instead of the recording's.
-    """
+    semitones: the intended shift per frame besides `transpose`. own_melody: the takes were to sing `pitch`."""
     from engine.analysis.phrases import find_phrases
     from engine.conversion.comping import joins
     from engine.evaluation.performance import compare_performances, moved, sung_at, trace_file

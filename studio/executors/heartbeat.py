@@ -1,9 +1,6 @@
-"""The heartbeat of a task: renews its lease during the work, and receives requests to stop.
-
-A separate thread beats at least once a second: it renews the lease, records progress, and reads whether the task is to
-be cancelled. The work calls `report`, which raises as soon as it should stop. Work that does not call it for very long
-hangs, and a thread cannot be stopped from outside: then the process exits, and another worker takes the task.
-"""
+"""The heartbeat of a task: a thread renews its lease, records progress, and reads whether it is to be cancelled.
+The work calls `report`, which raises as soon as it should stop. Work that does not call it for very long
+hangs, and a thread cannot be stopped from outside: then the process exits, and another worker takes the task."""
 
 import math
 import os

@@ -39,11 +39,8 @@ _RETRY_S = 5.0
 
 @dataclass(frozen=True)
 class WorkerContext:
-    """The context of a worker process, for any task.
-
-    number: its index among the workers of its kind here, to spread them over GPUs. threads: cores that it may use, a
-    number or what gives it now; None: all.
-    """
+    """The context of a worker process, for any task. number: its index here, to spread workers over GPUs.
+    threads: cores that it may use, a number or what gives it now; None: all."""
 
     settings: Settings
     service: ServiceSettings
@@ -103,11 +100,8 @@ class Job:
         result: object | Callable[[Connection], object],
         also: Callable[[Connection], None] = lambda connection: None,
     ) -> None:
-        """Complete the task with its result, and run `also` in the same transaction.
-
-        result: the record of its kind, or a function that returns it within that transaction. Raises LeaseLost if
-        another worker has the task, Unavailable if the database stays unreachable.
-        """
+        """Complete the task with its result, and run `also` in the same transaction. Raises LeaseLost, Unavailable.
+        result: the record of its kind, or a function that returns it within that transaction."""
 
         def write() -> None:
             with self.context.database.write() as connection:

@@ -1,10 +1,6 @@
 """The local executor: worker processes on this machine, supervised by a thread of the server.
-
-The thread starts the workers (see `studio.executors.worker`), replaces dead ones and requeues their tasks at once,
-kills those that hang, and runs workers for long work and for analyses only while there are such tasks. Where the
-settings leave their number open, more workers for conversions come when tasks have waited for a while, and end when
-there are none. Its whole state is in the database, so that a new server can take over after a crash.
-"""
+It replaces dead workers, kills those that hang, and runs more only while there are tasks for them. Its whole state
+is in the database, so that a new server can take over after a crash."""
 
 import contextlib
 import itertools
@@ -44,11 +40,9 @@ _FURTHER_IDLE_S = 120.0
 
 @dataclass
 class _Lane:
-    """The workers of one kind, and when the next may be started.
-
-    wanted: how many there are at most; lasting: of them, those that are there without a task. idle_s: the others end
-    after so long without one. patience_s: for how long tasks wait before another one is started.
-    """
+    """The workers of one kind: at most `wanted`, `lasting` of them without a task; the others end after `idle_s`
+    without one.
+    patience_s: for how long tasks wait before another one is started."""
 
     wanted: int
     lasting: int

@@ -9,10 +9,7 @@ _LOWEST = 19
 
 
 def lower_priority(process: int) -> None:
-    """Give a process, and all that it has started, the lowest priority; for good, where its user is not root.
-
-    What they start later has it too. Where the system does not show what a process has started, only itself.
-    """
+    """Give a process, and all that it has started, the lowest priority; for good, where its user is not root."""
     for one in (process, *_threads_of(process)):
         with suppress(OSError, AttributeError):  # it has ended; Windows has no such call
             os.setpriority(os.PRIO_PROCESS, one, _LOWEST)

@@ -44,10 +44,8 @@ class Backoff:
 
 
 def retry(action: Callable[[], T], patience_s: float) -> T:
-    """Call `action`, and retry while the database or the storage is busy, unreachable or full.
-
-    After `patience_s` seconds raises the error; other errors are raised at once.
-    """
+    """Call `action`, and retry for `patience_s` seconds while the database or the storage is busy, unreachable or
+    full."""
     deadline, backoff = time.monotonic() + patience_s, Backoff(_FIRST_PAUSE_S, longest_s=_LONGEST_PAUSE_S)
     while True:
         try:

@@ -1,8 +1,4 @@
-"""Supervise workers anywhere: requeue tasks of lost workers, kill workers that hang.
-
-The local executor supervises processes of this machine, the Ray dispatcher its workers on a cluster. Both restart what
-has died, after a pause that grows with each failure.
-"""
+"""Supervise workers anywhere, on this machine or on Ray: requeue tasks of lost ones, kill those that hang."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -40,10 +36,8 @@ class Supervisor:
         self._silent: set[str] = set()  # living workers whose lease had expired at the last check
 
     def look(self, lanes: Callable[[], Mapping[str, str]]) -> list[str]:
-        """Check everything that is due; `lanes` returns the lane of each living worker by its id.
-
-        Returns the dead workers whose tasks were requeued. Raises Unavailable.
-        """
+        """Check everything that is due; return the dead workers whose tasks were requeued. Raises Unavailable.
+        lanes: returns the lane of each living worker by its id."""
         if not self.dead and time.monotonic() < self._recover_at:
             return []
         self._recover_at = time.monotonic() + RECOVER_S

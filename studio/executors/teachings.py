@@ -29,10 +29,7 @@ if TYPE_CHECKING:
 
 
 def teach(job: Job) -> None:
-    """Make the data set and end the task with the new voice; queue its training if one was asked for.
-
-    Raises what the engine and the studio raise; then nothing is stored.
-    """
+    """Make the data set and end the task with the new voice; queue its training if one was asked for."""
     from engine.datasets import teaching
     from engine.datasets.dataset import load_dataset
     from engine.datasets.left_out import write_left_out

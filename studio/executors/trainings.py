@@ -1,8 +1,4 @@
-"""Examine recordings and train voices in a worker.
-
-The engine trains in a folder that this worker has locked, continuing from the last checkpoint there. One transaction
-publishes the voice, in its row and in the task's.
-"""
+"""Examine recordings and train voices in a worker, in a folder that it has locked, from the last checkpoint there."""
 
 import time
 from dataclasses import asdict, fields, replace
@@ -55,11 +51,7 @@ _MARK = "saved"  # changes with each of these
 
 
 def examine(job: Job) -> None:
-    """Examine the recordings of a voice, and complete the task with the report in the voice's row.
-
-    Where that is asked for, the music is removed from them first. As the recordings are analysed now, this also makes
-    the untrained voice.
-    """
+    """Examine the recordings of a voice, without music if that is asked for, and make the untrained voice of them."""
     from engine.datasets.report import examined
 
     model = job.model()

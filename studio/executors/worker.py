@@ -1,9 +1,6 @@
 """A worker: a process that claims tasks of its lane and carries them out in turn.
-
-It reads its order as a line of JSON from stdin, since every process of the machine could read a password among the
-arguments. Then each line "wake" makes it look for tasks at once, and "stop", or the end of stdin, stops it: its running
-task may finish within the grace period, else it is requeued. So a worker never outlives the server that started it.
-"""
+Its order is a line of JSON on stdin, since every process could read a password among the arguments. Then each line
+"wake" makes it look for tasks at once; "stop", or the end of stdin, stops it. So it never outlives its server."""
 
 import contextlib
 import importlib
@@ -47,11 +44,9 @@ _TROUBLE_S = 2.0  # before the next attempt after a database failure
 
 @dataclass(frozen=True)
 class Order:
-    """The order of a worker.
-
-    threads: cores that it may use, unless it has a share of them. idle_s: it exits after so long without a task; 0:
-    never. number: its index within its lane. cores: the file of shares, if there is one, and its place there.
-    """
+    """The order of a worker. cores: the file of shares of cores, if there is one, and its `place` there; else
+    `threads`.
+    idle_s: it exits after so long without a task; 0: never. number: its index within its lane."""
 
     data: str
     service: ServiceSettings

@@ -1,8 +1,5 @@
 """Parse the body of a POST block by block: multipart, urlencoded or JSON, detected from its contents.
-
-Files are written to the disk as they arrive, counting their size and computing their SHA-256; only short fields stay in
-memory.
-"""
+Files are written to the disk as they arrive; only short fields stay in memory."""
 
 import hashlib
 import json
@@ -51,10 +48,8 @@ class UploadedFile:
 
 @dataclass(frozen=True)
 class Form:
-    """The fields of a body by name. ignored: names of those that the call does not have and that were left out.
-
-    unquoted: names of those that JSON gives as a number, true or false.
-    """
+    """The fields of a body by name. ignored: names that the call does not have and that were left out.
+    unquoted: names of those that JSON gives as a number, true or false."""
 
     fields: Mapping[str, str]
     files: Mapping[str, UploadedFile]

@@ -1,8 +1,5 @@
 """HTTP/1.1 and WebSockets for uvicorn, limiting what they leave to the client.
-
-httptools buffers whatever arrives: without limits, any client could fill the memory with headers, or hold connections
-open by sending none. A WebSocket's messages are limited in number here, in size by uvicorn's `ws_max_size`.
-"""
+httptools buffers whatever arrives: any client could fill the memory with headers, or hold connections open."""
 
 from asyncio import BaseTransport, TimerHandle, Transport
 from typing import cast

@@ -27,9 +27,7 @@ async def spoken(
     studio: Studio, text: str, speed: float, transport: httpx.AsyncBaseTransport | None = None
 ) -> AsyncIterator[Path]:
     """Yield a recording in which the speech service says the text; it exists until the block ends.
-
-    Raises NotFound where there is no such service, Unavailable where it does not answer, TooLarge.
-    """
+    Raises NotFound where there is no such service, Unavailable where it does not answer, TooLarge."""
     service = studio.service
     if not service.speech_url:
         raise NotFound(_NONE + _hint(studio), "no_speech_service")

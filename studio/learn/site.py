@@ -1,7 +1,5 @@
-"""The lessons as a site: one HTML file for each, with its style, pictures and sounds, which needs nothing else.
-
-Titles and marks are in the reader's language, the text of the lessons is English.
-"""
+"""The lessons as a site: one HTML file for each, with style, pictures and sounds. Titles speak the reader's
+language."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -22,15 +20,8 @@ _OF_THE_PAGE = FOLDER.parent / "page" / "pictures"
 
 @cache
 def pages_in(code: str, home: str = "") -> Mapping[str, str]:
-    """Return the pages by the names of their HTML files.
-
-    Parameters
-    ----------
-    code : str
-        A language of the studio.
-    home : str
-        Where the studio is, seen from the pages; without it they do not lead there.
-    """
+    """Return the pages in a language by the names of their files; home: where the studio is, seen from them, if
+    anywhere."""
     names = [START, *PAGES]
     return {f"{name}.html": _page(name, after, translator(code), home) for name, after in zip(
         names, [*names[1:], ""], strict=True

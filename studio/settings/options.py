@@ -1,8 +1,4 @@
-"""A settings dataclass as command-line options, and back.
-
-Each field becomes one option. Its range and help come from the field's metadata (`minimum`, `maximum`, `meaning`), so a
-setting added to the engine becomes an option without further code.
-"""
+"""A settings dataclass as command-line options, and back: range and help come from the metadata of its fields."""
 
 import functools
 import inspect
@@ -33,10 +29,8 @@ _WIDEST_SHAPE = 40  # characters, beside which help still has a column
 
 
 def setting_options(settings: type["DataclassInstance"], panel: str, default: str = DEFAULT) -> list[inspect.Parameter]:
-    """Return one option per setting of the dataclass `settings`, in the panel `panel`; other fields have none.
-
-    Options left out are None; `default` is what the help says of a default.
-    """
+    """Return one option per setting of the dataclass `settings`, None if left out; fields without metadata have none.
+    default: what the help says of a default."""
     kinds = _kinds(settings)
     return [_option(settings, field, kinds[field.name], panel, default) for field in fields(settings) if field.metadata]
 

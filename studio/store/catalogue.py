@@ -149,9 +149,7 @@ def find_model(database: Database, account: Account, model_id: str) -> Model:
 
 def find_usable(database: Database, account: Account, model_id: str, untrained: bool = False) -> Model:
     """Return a voice that can convert. Raises NotFound, and WrongState for one that must be trained first.
-
-    untrained: whether a voice that `is_untrained` is accepted, if it has enough recordings.
-    """
+    untrained: whether a voice that `is_untrained` is accepted, if it has enough recordings."""
     model = find_model(database, account, model_id)
     if untrained and model.is_untrained:
         if model.too_little:
@@ -264,11 +262,9 @@ def add_model(
     dataset_key: str | None = None,
     voice_key: str | None = None,
 ) -> Model:
-    """Create a voice; its id is made from its name, and differs from all voices and folders of the account and all demo
+    """Create a voice; its id, made from its name, differs from all voices and folders of the account and all demo
     voices.
-
-    card: the fields of a profile or of a card; the name is required.
-    """
+    card: the fields of a profile or of a card; the name is required."""
     taken = set(connection.scalars(select(models.c.id).where(models.c.account_id == account.id)))
     taken |= {voice.id for voice in _demo_voices()} | _folders(storage, account)
     for _ in range(_TRIES):

@@ -26,9 +26,7 @@ def set_deadline(connection: Connection, account_id: str, task_id: str, after_s:
 
 def cancel_overdue(database: Database, also: Also) -> int:
     """Cancel tasks whose deadline has passed, with the reason; return how many, not all at once if there are many.
-
-    also: runs with each in the transaction that cancels it. Raises Unavailable, DiskFull; the next call does the rest.
-    """
+    also: runs with each in the transaction that cancels it."""
     late = select(deadlines.c.task_id, deadlines.c.account_id).where(deadlines.c.at <= Now()).order_by(deadlines.c.at)
     with database.read() as connection:
         found = connection.execute(late.limit(_AT_ONCE)).all()

@@ -1,9 +1,6 @@
 """Store files in the data folder or an S3-compatible storage, behind the same few methods.
-
-A key is a path with "/" between its parts: voices/mia/card.json. Files appear whole, in one step. All methods block;
-errors are Unavailable (`storage_unreachable`), DiskFull and NotFound, also for an invalid key. obstore reads the
-credentials for S3 from the usual AWS variables.
-"""
+A key is a path with "/" between its parts: voices/mia/card.json. Files appear whole, in one step. Errors are
+Unavailable, DiskFull and NotFound, also for an invalid key. obstore reads the credentials from the AWS variables."""
 
 import errno
 import os
@@ -73,9 +70,8 @@ class _Stored:
 
     def read(self, key: str, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
         """Yield bytes start..stop of a file (stop excluded; None: to its end), in blocks of at most BLOCK.
-
-        Raises NotFound at once, not at the first block. If the file changes meanwhile, reading ends with Unavailable.
-        """
+        Raises NotFound at once, not at the first block. If the file changes meanwhile, reading ends with
+        Unavailable."""
         stored = self.head(key)
         if stored is None:
             raise NotFound(tr("There is no such file."), "file_not_found")
@@ -144,10 +140,7 @@ class ObjectStorage(_Stored):
             raise Unavailable(tr("The storage has no such bucket."), _RETRY_S, UNREACHABLE) from cause
 
     def copy(self, key: str, target: str) -> None:
-        """Copy a stored file to a second key; later changes to either leave the other alone.
-
-        Raises NotFound if it does not exist.
-        """
+        """Copy a stored file to a second key; later changes to either leave the other alone. Raises NotFound."""
         with _understood():
             obstore.copy(self._store, checked(key), checked(target))
 
@@ -187,9 +180,7 @@ class ObjectStorage(_Stored):
     @contextmanager
     def deleting(self) -> Iterator[Callable[[str], None]]:
         """Yield a function to call with each prefix to delete once the block succeeds.
-
-        Folders are moved away at once, so that nothing uses them any more, and restored if the block fails.
-        """
+        Folders are moved away at once, so that nothing uses them any more, and restored if the block fails."""
         prefixes: list[str] = []
         yield prefixes.append
         for prefix in prefixes:
@@ -305,10 +296,8 @@ Storage = ObjectStorage | FolderStorage  # with the same methods, which nobody h
 
 def open_storage(url: str, data: Path, create: bool = True) -> Storage:
     """Return the storage at `url` (s3://BUCKET/PREFIX?endpoint=...&region=...), or the data folder if it is empty.
-
-    It is not contacted yet: see `Storage.check`. create: whether the data folder, and that of temporary files in it,
-    are made where there are none. Raises SettingsError for an invalid address, Unavailable for a folder that is gone.
-    """
+    It is not contacted yet: see `check`. create: whether missing folders are made. Raises SettingsError,
+    Unavailable."""
     if create:
         _make(data / WORK_FOLDER)
     if url:

@@ -71,12 +71,9 @@ def voice_folder(storage: Storage, model: Model) -> Path:
 
 
 def untrained_folder(storage: Storage, account: Account, model: Model, report: Report, device: str) -> Path:
-    """Return the folder of an untrained voice, read-only; make the voice if it does not exist.
-
-    In a folder storage it is made again when the recordings have changed; in a remote one they never do. `report` may
-    raise Cancelled; device: computes it. Raises WrongState if there are no recordings, NotFound, Unavailable, DiskFull,
-    and DatasetError and TrainingError if there is too little voice.
-    """
+    """Return the folder of an untrained voice, read-only; make the voice if its recordings have changed, or none is
+    there.
+    Raises WrongState if there are no recordings, and DatasetError and TrainingError if there is too little voice."""
     key = untrained_prefix(model)
     if kept := _stored_untrained(storage, key):
         return kept
@@ -112,10 +109,7 @@ def _stored_untrained(storage: Storage, key: str) -> Path | None:
 def keep_voice(
     storage: Storage, account: Account, model_id: str, fence: int, voice: "Voice", preview: Path | None = None
 ) -> str:
-    """Store a trained voice; return its `voice_key`. The previous voice stays in use until the row changes.
-
-    In a folder storage, the new voice replaces it in one step. Raises VoiceError, Unavailable, DiskFull.
-    """
+    """Store a trained voice; return its `voice_key`. The previous voice stays in use until the row changes."""
     from engine.voices.voice import save_voice  # loads torch
 
     key = voice_prefix(account, model_id)
@@ -134,11 +128,8 @@ def keep_voice(
 @contextmanager
 def arriving(storage: Storage, account: Account, kind: str, folder: Path) -> Iterator[Callable[[str], str]]:
     """Store a new folder of VOICES or DATASETS; slow transfers finish before the body begins.
-
     In the transaction that creates the voice's row, the body calls the yielded function with the voice's id; it returns
-    the key and takes no longer than moving a folder. If the body fails, or does not call it, nothing stays stored.
-    Raises Unavailable, DiskFull.
-    """
+    the key at once. If the body fails, or does not call it, nothing stays stored."""
     place = f"{account_prefix(account)}{kind}"
     is_folder = storage.folder(place) is not None
     # a storage that cannot move takes the files at their final place, under a name no other voice has
@@ -165,10 +156,7 @@ def arriving(storage: Storage, account: Account, kind: str, folder: Path) -> Ite
 
 
 def keep_voice_folder(storage: Storage, account: Account, model_id: str, folder: Path) -> str:
-    """Move a voice's files from `folder` into the storage; return its `voice_key`, as `keep_voice` does.
-
-    Raises VoiceError, Unavailable, DiskFull.
-    """
+    """Move a voice's files from `folder` into the storage; return its `voice_key`, as `keep_voice` does."""
     key = voice_prefix(account, model_id)
     home = storage.folder(key)
     if home is None:
@@ -249,11 +237,8 @@ class Workspace:
         return self._storage is not None
 
     def save(self, point: Callable[[str], None]) -> None:
-        """Store the training. `point` writes the key it gets as `training_key` to the voice's row, under the fence;
-        then older snapshots are deleted. Does nothing unless the folder is a copy.
-
-        Raises Unavailable, and what `point` raises.
-        """
+        """Store the training, if the folder is a copy; then older snapshots are deleted.
+        `point` writes the key it gets as `training_key` to the voice's row, under the fence."""
         if self._snapshots is not None:
             point(self._snapshots.add())
             self._snapshots.delete_older()
@@ -287,10 +272,8 @@ def dataset_workspace(
     wait_s: float = LOCK_WAIT_S,
 ) -> Iterator[Workspace]:
     """Provide the recordings of a voice as a folder. training: with its training, locked against other workers.
-
-    Raises WrongState if the voice has no recordings, Unavailable if another worker holds the training for longer than
-    `wait_s`, or the storage is unreachable.
-    """
+    Raises WrongState if the voice has none, Unavailable if another worker holds the training for longer than
+    `wait_s`."""
     key = model.dataset_key
     if key is None:
         raise WrongState(tr(
@@ -364,10 +347,7 @@ def _acquired(lock_file: Path, wait_s: float) -> BaseFileLock:
 
 
 def training_files(storage: Storage, model: Model) -> dict[str, str]:
-    """Return the files of a voice's latest stored training: path in its folder -> key; empty before the first.
-
-    Raises Unavailable.
-    """
+    """Return the files of a voice's latest stored training: path in its folder -> key; empty before the first."""
     if model.training_key is not None:
         try:
             return _files_of(storage, model.training_key)

@@ -1,13 +1,7 @@
-"""The dispatcher: places workers for the tasks of the queue on a Ray cluster, and supervises them.
-
-It does for the cluster what `studio.executors.local` does for the processes of one machine. A worker is a Ray task that
-claims the next task of the queue once it runs, so priorities hold until then and no task is claimed before it can
-start. The dispatcher requeues the tasks of lost workers, kills workers that hang, and may die at any moment: its whole
-state is in the database.
-
-It is started like a worker, with its order as a line of JSON on stdin; "wake" makes it check at once, the end of stdin
-stops it. Whenever the state of the cluster changes, it writes it to stdout as a line of JSON.
-"""
+"""The dispatcher does for a Ray cluster what `studio.executors.local` does for the processes of one machine.
+A worker is a Ray task that claims the next task of the queue once it runs, so priorities hold until then. The
+dispatcher may die at any moment: its whole state is in the database. Orders come on stdin, as a worker's; whenever
+the state of the cluster changes, it is written to stdout as a line of JSON."""
 
 import contextlib
 import io

@@ -1,8 +1,5 @@
-"""Claim and carry out a task on a node of the Ray cluster, like a local worker.
-
-Ray reuses the process, and so everything loaded: the base, recent voices, and the database connections. Ray's cancel
-arrives as SIGINT, and means: take no new task; finish or requeue the running one.
-"""
+"""Claim and carry out a task on a node of the Ray cluster, like a local worker; Ray reuses the process.
+Ray's cancel arrives as SIGINT, and means: take no new task; finish or requeue the running one."""
 
 import functools
 import os

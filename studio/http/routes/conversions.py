@@ -95,10 +95,7 @@ async def convert(call: Calling) -> JSONResponse:
 async def started_conversion(
     call: Call, form: Form, fields: Fields, audio: UploadedFile | None, model: str
 ) -> tuple[str, Promises]:
-    """Start what a form asks for beside the recording and the voice; return its task, and what else it asks for.
-
-    Raises Invalid with all that is wrong in the form, and what `start_conversion` raises.
-    """
+    """Start what a form asks for beside the recording and the voice; return its task, and what else it asks for."""
     track = fields.maybe_whole("track", 1, MOST_TRACKS)
     promises = promises_of(call, fields)
     request = read_conversion(fields, model)

@@ -1,7 +1,5 @@
-"""Events of a task as they come: GET /tasks/{task_id}/events, as server-sent events.
-
-Each has the present state, so that a client that connects again has missed nothing that still counts.
-"""
+"""Events of a task as they come, as server-sent events: GET /tasks/{task_id}/events.
+Each has the present state, so that a client that connects again has missed nothing that still counts."""
 
 import json
 from collections.abc import AsyncIterator, Mapping

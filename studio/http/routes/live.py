@@ -57,10 +57,8 @@ def live_route(
     sessions: LiveSessions, service: ServiceSettings, rights: RightsWatch, token_of: TokenOf | None = None
 ) -> WebSocketRoute:
     """Return the route; the ticket in the path is the visitor's, from the page.
-
-    token_of: returns the token of the page's log-in, or raises Unauthorised; None where nobody logs in. The session
-    ends with it, and with the account.
-    """
+    token_of: returns the token of the page's log-in, or raises Unauthorised; the session ends with it. None: no
+    log-in."""
     served = partial(_serve, sessions=sessions, service=service, rights=rights, token_of=token_of)
     return WebSocketRoute(PATH, served, name="live")
 

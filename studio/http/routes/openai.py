@@ -1,8 +1,5 @@
-"""Addresses as OpenAI's, for programs that are made for those: voices, and recordings or text in a voice.
-
-What OpenAI's services do not have is named as they would: `/v1/audio/conversions` takes a recording and returns it in
-another voice. Each of these calls answers with the sound itself, and cancels its task if the client leaves.
-"""
+"""Addresses as OpenAI's, for programs that are made for those; conversions, which OpenAI lacks, named as it would.
+Each call that makes sound answers with it, and cancels its task if the client leaves."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -168,10 +165,7 @@ def _model(voice_id: str) -> Mapping[str, str | int]:
 
 async def _sound_of(call: Call, task_id: str, kind: str) -> Response:
     """Wait, in a place that the caller has taken, for a conversion and return its first take.
-
-    Raises TooLarge if it takes too long, and Invalid with the reason if it fails: statuses after which clients do not
-    begin again by themselves.
-    """
+    Raises TooLarge if it takes too long, Invalid if it fails: statuses after which clients do not begin again."""
     try:
         call.leave_room()
         has_ended = await while_connected(call, task_id, LONGEST_WORK_S)
