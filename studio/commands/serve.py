@@ -40,8 +40,7 @@ def serve(
 
 
 def announce(service: ServiceSettings, address: str, local_only: bool) -> None:
-    """Print the studio's address, open it where that is wanted, and say, but not on a terminal, how programs get
-    access."""
+    """Print the studio's address, open it where that is wanted, and say how programs get access."""
     say(tr("Timbre Studio runs at {address}", address=address))
     if service.has_api and not sys.stderr.isatty():
         say(tr("To create a token for the API: timbre-studio token create my-program"))

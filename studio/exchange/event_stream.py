@@ -20,9 +20,9 @@ class StreamEvent:
 
 
 class EventStream:
-    """Interprets the bytes of a stream, over all of its connections.
-    last_id: to send as Last-Event-ID with the next one. retry_s: to wait before that, None if the stream does not
-    say."""
+    """Interprets the bytes of a stream, over all of its connections. last_id: to send as Last-Event-ID with the next
+    one.
+    retry_s: to wait before that, None if the stream does not say."""
 
     def __init__(self) -> None:
         self.last_id = ""

@@ -1,2 +1,1 @@
-"""Executors start workers, which claim tasks and carry them out; they share only database and storage with the
-server."""
+"""Executors start workers, which claim tasks and carry them out; they share only database and storage."""

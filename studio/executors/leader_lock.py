@@ -1,5 +1,4 @@
-"""The leader lock: one process of an installation renews it regularly; if it fails to for `held_s`, another takes
-over."""
+"""The leader lock: one process of an installation renews it; if it fails to for `held_s`, another takes over."""
 
 from collections.abc import Mapping
 

@@ -40,8 +40,7 @@ _FURTHER_IDLE_S = 120.0
 
 @dataclass
 class _Lane:
-    """The workers of one kind: at most `wanted`, `lasting` of them without a task; the others end after `idle_s`
-    without one.
+    """The workers of one kind: `wanted` at most, of which `lasting` stay without a task; others end after `idle_s`.
     patience_s: for how long tasks wait before another one is started."""
 
     wanted: int

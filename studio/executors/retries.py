@@ -44,8 +44,7 @@ class Backoff:
 
 
 def retry(action: Callable[[], T], patience_s: float) -> T:
-    """Call `action`, and retry for `patience_s` seconds while the database or the storage is busy, unreachable or
-    full."""
+    """Call `action`, and retry for `patience_s` seconds while the database or the storage is busy or full."""
     deadline, backoff = time.monotonic() + patience_s, Backoff(_FIRST_PAUSE_S, longest_s=_LONGEST_PAUSE_S)
     while True:
         try:

@@ -44,8 +44,7 @@ _TROUBLE_S = 2.0  # before the next attempt after a database failure
 
 @dataclass(frozen=True)
 class Order:
-    """The order of a worker. cores: the file of shares of cores, if there is one, and its `place` there; else
-    `threads`.
+    """The order of a worker. cores: the file of shares of cores, if there is one, and its `place` there.
     idle_s: it exits after so long without a task; 0: never. number: its index within its lane."""
 
     data: str

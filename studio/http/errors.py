@@ -1,5 +1,4 @@
-"""Problem documents (RFC 9457): errors with a stable code and a list of invalid fields; unforeseen ones without
-details."""
+"""Problem documents (RFC 9457): errors with a stable code and a list of invalid fields."""
 
 import math
 from collections.abc import Mapping

@@ -250,8 +250,7 @@ class Exchange:
         return self._status or (499 if self.left else 500)
 
     async def receive(self) -> Message:
-        """Receive the next part of the body, or that the client has left, also where its right has ended. Raises
-        TooLarge."""
+        """Receive the next part of the body, or that the client has left or its right has ended. Raises TooLarge."""
         message: Message = {"type": "http.disconnect"}
         with self.right.while_it_lasts():
             message = await self._receive()

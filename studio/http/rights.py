@@ -25,8 +25,7 @@ def ended() -> Unauthorised:
 
 
 class Right:
-    """The right of one call, for its event loop alone. holders: ids of tokens and accounts, all of which must be
-    valid."""
+    """The right of one call, for its event loop alone. holders: ids of tokens and accounts that must be valid."""
 
     def __init__(self, *holders: str) -> None:
         self.holders = set(holders)

@@ -49,8 +49,7 @@ class TaskWatch:
             self._places += Counter()  # removes the accounts without any
 
     async def changed(self, task_id: str, known: Known) -> Known:
-        """Return the signs of a task as soon as they are not `known`, or the server ends; None if it has been
-        deleted."""
+        """Return the signs of a task as soon as they are not `known`, or the server ends; None if it is deleted."""
         with suppress(StudioError):
             signs = (await self._signs({task_id})).get(task_id)
             if signs is None or signs != known or self._ends():

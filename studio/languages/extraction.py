@@ -1,6 +1,5 @@
-"""Extract the texts that are marked with `tr` and `ntr`, and those from elsewhere: titles of settings, helps of
-commands,
-prose of notebooks, cards of the demo voices."""
+"""Extract the texts that are marked with `tr` and `ntr`, and those from elsewhere:
+titles of settings, helps of commands, prose of notebooks, cards of the demo voices."""
 
 import ast
 import json

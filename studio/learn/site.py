@@ -1,5 +1,4 @@
-"""The lessons as a site: one HTML file for each, with style, pictures and sounds. Titles speak the reader's
-language."""
+"""The lessons as a site: one HTML file for each, with style, pictures and sounds."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -20,8 +19,7 @@ _OF_THE_PAGE = FOLDER.parent / "page" / "pictures"
 
 @cache
 def pages_in(code: str, home: str = "") -> Mapping[str, str]:
-    """Return the pages in a language by the names of their files; home: where the studio is, seen from them, if
-    anywhere."""
+    """Return the pages in a language by the names of their files; home: where the studio is, seen from them."""
     names = [START, *PAGES]
     return {f"{name}.html": _page(name, after, translator(code), home) for name, after in zip(
         names, [*names[1:], ""], strict=True

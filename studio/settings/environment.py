@@ -54,8 +54,7 @@ VANISHED = tr("The data folder is gone. Put it back where it was, or start the s
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder of the studio, which only this user can open. Raises SettingsError if nothing can be written
-    there."""
+    """Make a folder of the studio, which only this user can open. Raises SettingsError if it is of no use."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except FileExistsError as cause:

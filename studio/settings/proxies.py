@@ -18,8 +18,7 @@ _CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 
 @contextmanager
 def without_proxies() -> Iterator[None]:
-    """Take proxies and certificates out of this process's environment for a block, and those of the system with
-    them."""
+    """Take proxies and certificates out of this process's environment for a block, and those of the system."""
     names = {f"{scheme}_proxy" for scheme in _SCHEMES} | {_EXCEPTIONS} | {name.lower() for name in _CERTIFICATES}
     taken = {name: os.environ.pop(name) for name in list(os.environ) if name.lower() in names}
     os.environ[_EXCEPTIONS] = "*"  # where the environment names none, the system's own are used

@@ -44,8 +44,7 @@ class ServiceConstants:
 
 @dataclass(frozen=True)
 class ServiceSettings(ServiceConstants):
-    """The settings of the service, each an option of `serve` and a variable of the environment. Raises
-    SettingsError."""
+    """The settings of the service: options of `serve`, and variables of the environment. Raises SettingsError."""
 
     host: str = text_setting("127.0.0.1", tr("The address to listen on; 0.0.0.0 accepts other machines."))
     port: int = setting(7860, 0, 65535, tr("The port to listen on; 0 chooses a free one."))

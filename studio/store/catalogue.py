@@ -64,9 +64,8 @@ _LATER_S = 30.0  # by then one may have been deleted
 
 @dataclass(frozen=True)
 class Model:
-    """A voice as its row was when read, except that PENDING stands for a voice to be trained again. Times are seconds
-    since 1970; a demo voice has account_id "".
-    """
+    """A voice as its row was when read, except that PENDING stands for a voice to be trained again.
+    Times are seconds since 1970; a demo voice has account_id ""."""
 
     account_id: str
     id: str
@@ -262,8 +261,7 @@ def add_model(
     dataset_key: str | None = None,
     voice_key: str | None = None,
 ) -> Model:
-    """Create a voice; its id, made from its name, differs from all voices and folders of the account and all demo
-    voices.
+    """Create a voice; its id, made from its name, differs from all voices and folders that the account sees.
     card: the fields of a profile or of a card; the name is required."""
     taken = set(connection.scalars(select(models.c.id).where(models.c.account_id == account.id)))
     taken |= {voice.id for voice in _demo_voices()} | _folders(storage, account)

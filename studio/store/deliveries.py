@@ -66,8 +66,7 @@ def promise_delivery(connection: Connection, account_id: str, task_id: str, url:
 def take_due(
     database: Database, most: int, most_of_account: int, for_s: float, under_way: Mapping[str, int] = _NONE
 ) -> list[Delivery]:
-    """Take deliveries whose task has ended, or is gone, and whose time has come, for `for_s` seconds, and count the
-    attempt.
+    """Take deliveries that are due, whose task has ended or is gone, for `for_s` seconds, and count the attempt.
     Accounts take turns. under_way: how many of each account are being sent, which count as its own."""
     ended = or_(tasks.c.state.in_(ENDED), tasks.c.id.is_(None))
     due = and_(deliveries.c.state == "waiting", deliveries.c.next_at <= Now())

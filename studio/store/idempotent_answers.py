@@ -16,8 +16,7 @@ FIELD = "Idempotency-Key"
 
 
 def recall(connection: Connection, account_id: str, call: str, key: str, fingerprint: str) -> Answer | None:
-    """Return the answer given to this call in the last 24 hours; None if the call is new. Raises Invalid for a wrong
-    key.
+    """Return the answer given to this call in the last 24 hours; None if the call is new. Raises Invalid.
     In a write transaction this locks the key until the end: concurrent calls with it wait, and then get the answer."""
     if not 0 < len(key) <= LONGEST_KEY or not key.isprintable():
         raise Invalid([(FIELD, ntr(

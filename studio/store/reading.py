@@ -1,5 +1,4 @@
-"""Read the database while a client waits: SQLite returns a row sooner than a thread wakes up, and never waits to
-read."""
+"""Read the database while a client waits: SQLite returns a row sooner than a thread wakes up."""
 
 from collections.abc import Callable
 from functools import partial

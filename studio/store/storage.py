@@ -70,8 +70,7 @@ class _Stored:
 
     def read(self, key: str, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
         """Yield bytes start..stop of a file (stop excluded; None: to its end), in blocks of at most BLOCK.
-        Raises NotFound at once, not at the first block. If the file changes meanwhile, reading ends with
-        Unavailable."""
+        Raises NotFound at once, not at the first block. Reading ends with Unavailable if the file changes."""
         stored = self.head(key)
         if stored is None:
             raise NotFound(tr("There is no such file."), "file_not_found")
@@ -296,8 +295,7 @@ Storage = ObjectStorage | FolderStorage  # with the same methods, which nobody h
 
 def open_storage(url: str, data: Path, create: bool = True) -> Storage:
     """Return the storage at `url` (s3://BUCKET/PREFIX?endpoint=...&region=...), or the data folder if it is empty.
-    It is not contacted yet: see `check`. create: whether missing folders are made. Raises SettingsError,
-    Unavailable."""
+    It is not contacted yet: see `check`. create: whether missing folders are made. Raises SettingsError."""
     if create:
         _make(data / WORK_FOLDER)
     if url:

@@ -128,8 +128,7 @@ class Studio:
 
 
 def open_studio(settings: Settings, service: ServiceSettings) -> Studio:
-    """Open everything: migrate the database, create the local account, load the link secret. Raises SettingsError,
-    Unavailable."""
+    """Open everything: migrate the database, create the local account, load the link secret. Raises SettingsError."""
     make_folder(settings.data)
     database = open_database(database_url(service.database_url, settings.data))
     try:

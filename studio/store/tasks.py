@@ -183,8 +183,7 @@ def _done(result: Json) -> Columns:
 
 
 def _turn(connection: Connection, account_id: str, queue: str) -> float:
-    """Return the turn of a new task: not before the account's other tasks, and not before now, the turn of the tasks in
-    service."""
+    """Return the turn of a new task: not before the account's others, and not before that of the tasks in service."""
     lane = QUEUES[LANE_OF[queue]]
     of_lane = tasks.c.queue.in_(lane)
     heads = [
@@ -388,8 +387,7 @@ def request_cancel(database: Database, account_id: str, task_id: str, also: Also
 
 
 def remove(database: Database, account_id: str, task_id: str, also: Also | None = None) -> Task:
-    """Delete an ended task and return it; also: further work, last in the same transaction. Raises NotFound,
-    WrongState."""
+    """Delete an ended task and return it; also: further work, last in the same transaction. Raises WrongState."""
     ended = and_(tasks.c.id == task_id, tasks.c.account_id == account_id, tasks.c.state.in_(ENDED))
     find(database, account_id, task_id)
     with database.write() as connection:
@@ -410,8 +408,7 @@ def forget_outputs(connection: Connection, account_id: str, task_id: str) -> Non
 
 
 def recover(database: Database, attempts: int, dead_owners: Sequence[str] = (), also: Also | None = None) -> list[Task]:
-    """Take tasks from workers that are dead, or whose lease has expired; return those that ended, with which `also`
-    ran.
+    """Take tasks from workers that are dead, or whose lease has expired; `also` runs with those that ended.
     Each is requeued after a pause, cancelled if requested, or failed after `attempts` attempts."""
     text = (
         tr(

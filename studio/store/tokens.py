@@ -37,8 +37,7 @@ class Token:
 
 
 def create_token(database: Database, account: Account, name: str, expires_s: float | None = None) -> tuple[Token, str]:
-    """Create a token of an account, for `expires_s` or until it is revoked; return it and its secret, which is not
-    stored."""
+    """Create a token of an account, for `expires_s` or until it is revoked; return it and its secret."""
     if expires_s is not None and not 0 < expires_s < 1e11:
         raise Invalid([("expires", tr("The lifetime of a token must be above 0."))])
     secret = TOKEN_PREFIX + secrets.token_urlsafe(32)

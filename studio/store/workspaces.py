@@ -71,8 +71,7 @@ def voice_folder(storage: Storage, model: Model) -> Path:
 
 
 def untrained_folder(storage: Storage, account: Account, model: Model, report: Report, device: str) -> Path:
-    """Return the folder of an untrained voice, read-only; make the voice if its recordings have changed, or none is
-    there.
+    """Return the folder of an untrained voice, read-only; make the voice if that is not there, or out of date.
     Raises WrongState if there are no recordings, and DatasetError and TrainingError if there is too little voice."""
     key = untrained_prefix(model)
     if kept := _stored_untrained(storage, key):
@@ -222,9 +221,8 @@ class Workspace:
     _dataset_key: str = ""
 
     def make_untrained(self, report: Report, device: str) -> None:
-        """Make the untrained voice if it does not exist, and store it; the folder is locked meanwhile. Raises
-        DatasetError and TrainingError if there is too little voice, Unavailable, DiskFull.
-        """
+        """Make the untrained voice if it does not exist, and store it; the folder is locked meanwhile.
+        Raises DatasetError and TrainingError if there is too little voice."""
         from engine.training.untrained import untrained_of  # loads torch
 
         made = untrained_of(load_dataset(self.folder), report, device)
@@ -272,8 +270,7 @@ def dataset_workspace(
     wait_s: float = LOCK_WAIT_S,
 ) -> Iterator[Workspace]:
     """Provide the recordings of a voice as a folder. training: with its training, locked against other workers.
-    Raises WrongState if the voice has none, Unavailable if another worker holds the training for longer than
-    `wait_s`."""
+    Raises WrongState if the voice has none, Unavailable if another worker holds the training."""
     key = model.dataset_key
     if key is None:
         raise WrongState(tr(

@@ -127,8 +127,7 @@ class Call:
 
     @asynccontextmanager
     async def form(self) -> AsyncIterator[Form]:
-        """Yield the form in the body, with the fields that the route documents; its files exist until the block
-        ends."""
+        """Yield the form in the body, with the fields that the route documents; its files exist meanwhile."""
         service = self.studio.service
         limits = BodyLimits(
             service.largest_upload_mb * MEGABYTE, service.free_disk_mb * MEGABYTE, service.least_upload_kb_s * 1000

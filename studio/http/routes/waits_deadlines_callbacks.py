@@ -68,8 +68,7 @@ class Promises:
         answer: Mapping[str, object],
         again: Callable[[], Awaitable[Mapping[str, object]]] | None = None,
     ) -> JSONResponse:
-        """Keep deadline and callback, wait, and answer: as ever or, where the client waited, with the task; 202 if it
-        goes on.
+        """Keep deadline and callback, wait, and answer: as ever or, where the client waited, with the task, or 202.
         again: returns those parts of the answer that change while the task goes on."""
         if task_id is None:
             return JSONResponse(answer)
