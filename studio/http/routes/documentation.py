@@ -47,22 +47,6 @@ All errors are problem documents (RFC 9457) with a stable `code`. The POST calls
 repeating a call with the same key and body within 24 hours returns the same answer and starts nothing twice. The
 header `X-Request-ID` is returned, and appears in the service's log. Fields that a call does not have are refused; where
 its host allows them they are ignored, and named in the header `Ignored-Fields` of the answer."""
-_PAGE = f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{TITLE}</title>
-<link rel="icon" href="data:,">
-<link rel="stylesheet" href="{FILES[1:]}/swagger-ui.css">
-</head>
-<body>
-<div id="document"></div>
-<script src="{FILES[1:]}/swagger-ui-bundle.js"></script>
-<script src="{FILES[1:]}/show.js"></script>
-</body>
-</html>
-"""
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'"
 )
@@ -73,7 +57,8 @@ router = APIRouter(include_in_schema=False)
 @router.get("/docs")
 async def documentation() -> HTMLResponse:
     """Serve the page of the documentation."""
-    return HTMLResponse(_PAGE, headers={"Content-Security-Policy": _POLICY})
+    page = (_STATIC / "index.html").read_text(encoding="utf-8")
+    return HTMLResponse(page, headers={"Content-Security-Policy": _POLICY})
 
 
 def static_files() -> StaticFiles:
