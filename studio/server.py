@@ -30,7 +30,6 @@ from studio.errors import NotFound
 from studio.executors.action_processes import ApartActions
 from studio.executors.callback_sender import CallbackSender
 from studio.executors.core_shares import CoreShares
-from studio.executors.executor import Executor
 from studio.executors.housekeeping import delete_received
 from studio.executors.local import LocalExecutor
 from studio.executors.ray.executor import RayExecutor
@@ -59,10 +58,11 @@ from studio.http.task_watch import TaskWatch
 from studio.settings.environment import Settings
 from studio.settings.logs import start_logs
 from studio.settings.service import LARGEST_LIVE_MESSAGE, ServiceSettings, is_for_this_machine
-from studio.store.deadlines import cancel_overdue
+from studio.store.deadlines_and_callbacks import cancel_overdue
 from studio.store.studio import Studio, open_studio
 from studio.tracing import start_tracing
 
+Executor = LocalExecutor | RayExecutor  # with the same methods, which nobody has to tell apart
 KEEP_ALIVE_S = 30
 # FastAPI traces calls once studio.tracing has begun; the addresses of signed links and live sessions are secrets
 TELEMETRY: TelemetryConfig = {

@@ -8,19 +8,17 @@ from dataclasses import replace
 from functools import partial
 from typing import Annotated
 
-import typer
-
 from engine.texts import tr
 from studio.commands.failures import in_one_sentence
 from studio.commands.wording import complain, say
+from studio.settings.options import option
 from studio.settings.service import ServiceSettings
 
 
 @in_one_sentence
 def serve(
     verbose: Annotated[
-        bool,
-        typer.Option("--verbose", help=tr("Show the log on a terminal too; without a terminal it is always shown.")),
+        bool, option(None, tr("Show the log on a terminal too; without a terminal it is always shown."), "--verbose")
     ] = False,
     **given: str | None,
 ) -> None:

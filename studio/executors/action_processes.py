@@ -12,6 +12,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from functools import partial
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import TypeVar, cast
 
 import structlog
@@ -22,7 +23,6 @@ from engine.texts import tr
 from studio.errors import DiskFull, StudioError, Unavailable
 from studio.executors.child import Child
 from studio.executors.housekeeping import delete_received
-from studio.executors.priority import lower_priority
 from studio.executors.process import environment_of
 from studio.executors.turns import Turns
 from studio.settings.environment import Settings, installation_of
@@ -43,6 +43,7 @@ _END_S = 5.0  # for a process to end by itself
 _RETRY_S = 5.0
 _GONE = tr("This has ended unexpectedly. Try again; if it happens again, the file may need more memory than there is.")
 _TOO_LONG = tr("This took too long and was stopped. Try again with less at once.")
+_LOWEST = 19
 
 
 class ApartActions:
@@ -183,3 +184,20 @@ def _answered(studio: Studio, action: Action[T], traceparent: str | None) -> tup
         return "failed", error if isinstance(error, EngineError) else traceback.format_exc()
     finally:
         send_spans()
+
+
+def lower_priority(process: int) -> None:
+    """Give a process, and all that it has started, the lowest priority; for good, where its user is not root."""
+    for one in (process, *_threads_of(process)):
+        with suppress(OSError, AttributeError):  # it has ended; Windows has no such call
+            os.setpriority(os.PRIO_PROCESS, one, _LOWEST)
+
+
+def _threads_of(process: int) -> Iterator[int]:
+    """Yield the numbers of a process's threads, and of those of all processes that it has started."""
+    with suppress(OSError):
+        for thread in Path(f"/proc/{process}/task").iterdir():
+            yield int(thread.name)
+            with suppress(OSError):
+                for child in (thread / "children").read_text().split():
+                    yield from _threads_of(int(child))

@@ -30,7 +30,7 @@ from studio.store.catalogue import (
     training_reached,
 )
 from studio.store.records.conversion import Settings
-from studio.store.records.voices import Nothing, ReportAsked, Training
+from studio.store.records.voices import EstimateAsked, Nothing, ReportAsked, Training
 from studio.store.tables import models
 from studio.store.workspaces import (
     Workspace,
@@ -259,3 +259,19 @@ def _changed_ns(path: Path) -> int | None:
         return path.stat().st_mtime_ns
     except OSError:
         return None
+
+
+def estimate(job: Job) -> None:
+    """Complete the task with the engine's estimate. Raises what the engine and the studio raise.
+
+    Features analysed for it are stored with the recordings, so the training starts sooner.
+    """
+    from engine.training.train import estimate_training, usable_clips
+
+    model = job.model()
+    plan = plan_of(job.task.asked_as(EstimateAsked).settings)
+    with dataset_workspace(job.context.storage, job.account, model, job.task.fence, training=False) as workspace:
+        clips = usable_clips(load_dataset(workspace.folder), job.heartbeat.report)
+        job.heartbeat.report(1.0, tr("timing a few steps"))
+        estimated = estimate_training(clips, plan, job.context.device)
+    job.publish(estimated)

@@ -8,6 +8,7 @@ from dataclasses import Field, fields, replace
 from typing import TYPE_CHECKING, Annotated, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
+from typer.models import OptionInfo
 
 from engine.errors import SettingsError
 from engine.texts import joined, tr
@@ -26,6 +27,12 @@ DeviceOption = Annotated[
     str, typer.Option(metavar="auto|cpu|cuda|cuda:1|mps", help=tr("What to compute on; auto takes a GPU that works."))
 ]
 _WIDEST_SHAPE = 40  # characters, beside which help still has a column
+
+
+def option(shape: str | None, meaning: str, *flags: str, panel: str | None = None) -> OptionInfo:
+    """Return an option for a value of this shape, None for a flag; in a panel of the help, by default that of all."""
+    made: OptionInfo = typer.Option(*flags, metavar=shape, help=meaning, rich_help_panel=panel)
+    return made
 
 
 def setting_options(settings: type["DataclassInstance"], panel: str, default: str = DEFAULT) -> list[inspect.Parameter]:

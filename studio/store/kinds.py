@@ -123,7 +123,7 @@ KINDS: Mapping[str, Kind] = {
             title=tr("Teaching"), stores=True,
         ),
         Kind(
-            ESTIMATE, "conversions", "studio.executors.estimates:estimate", EstimateAsked, Estimate,
+            ESTIMATE, "conversions", "studio.executors.trainings:estimate", EstimateAsked, Estimate,
             urgent=True, reads_dataset=True,
         ),
         Kind(CHECKUP, "conversions", "studio.executors.checkups:check_up", Nothing, Checkup, urgent=True),
