@@ -138,7 +138,6 @@ class GuardedTransport(httpx.AsyncBaseTransport):
             raise httpx.ConnectTimeout(tr("{name} cannot be found.", name=name), request=request) from cause
 
     async def aclose(self) -> None:
-        """Close the connections."""
         await self._calls.aclose()
 
 

@@ -96,7 +96,6 @@ def trace_id_of(traceparent: str | None) -> str | None:
 
 
 def note_failure(reason: str) -> None:
-    """Mark the current span as failed."""
     if _tracer() is not None:
         from opentelemetry import trace
 

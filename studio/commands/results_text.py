@@ -42,7 +42,6 @@ def score_units() -> dict[str, str]:
 
 
 def print_scores(take: int, scores: Mapping[str, float | None]) -> None:
-    """Print the scores of a take to stderr."""
     typer.echo(translated(tr("Take {take}:", take=take)), err=True)
     for name, (title, unit) in SCORES.items():
         value = scores.get(name)
@@ -57,7 +56,6 @@ def _written(value: float, unit: str) -> str:
 
 
 def print_song(files: "Files", as_json: bool) -> None:
-    """Print the files of a song."""
     if as_json:
         _print_json(conversions=[files])
         return

@@ -64,7 +64,6 @@ def set_program_name(name: str) -> None:
 
 
 def program_name() -> str:
-    """Return how this program was called."""
     return _CALLED.get()
 
 

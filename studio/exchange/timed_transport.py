@@ -47,7 +47,6 @@ class TimedTransport(httpx.BaseTransport):
         return httpx.Response(answer.status, headers=headers, stream=_Body(answer), extensions=answer.extensions)
 
     def close(self) -> None:
-        """Close the connections."""
         for pool in self._pools.values():
             pool.close()
 

@@ -23,7 +23,6 @@ class Child:
 
     @property
     def pid(self) -> int | None:
-        """The number of the process."""
         return self._process.pid
 
     def ask(self, question: object, patience_s: float) -> object:

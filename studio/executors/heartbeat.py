@@ -39,7 +39,6 @@ class Stopping:
 
     @property
     def asked(self) -> bool:
-        """Whether the process should exit."""
         return self._asked_at < math.inf
 
     def is_over(self, extra_s: float = 0.0) -> bool:

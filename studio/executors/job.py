@@ -54,7 +54,6 @@ class WorkerContext:
 
     @property
     def installation(self) -> Installation:
-        """Return what signs results."""
         return installation_of(self.settings, self.service)
 
     @property
@@ -87,7 +86,6 @@ class Job:
 
     @cached_property
     def account(self) -> Account:
-        """Return the task's account."""
         return account_of_id(self.context.database, self.task.account_id)
 
     @property

@@ -77,7 +77,6 @@ class LiveProcess:
 
     @property
     def pid(self) -> int | None:
-        """The number of the process."""
         return self._child.pid
 
     def _asked(self, what: Callable[["_Session", Given], T], given: Given, patience_s: float) -> T:

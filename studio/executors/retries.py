@@ -26,20 +26,16 @@ class Backoff:
 
     @property
     def is_over(self) -> bool:
-        """Return whether the next attempt may start."""
         return time.monotonic() >= self.not_before
 
     def failed(self, lasted_s: float = 0.0) -> None:
-        """Count a failure after `lasted_s` seconds."""
         self.failures = 1 if lasted_s > self.healthy_s else self.failures + 1
         self.pause(min(self.longest_s, self.first_s * 2 ** min(self.failures, 10)))
 
     def succeeded(self) -> None:
-        """Reset all failures."""
         self.failures, self.not_before = 0, 0.0
 
     def pause(self, seconds: float) -> None:
-        """Wait at least `seconds`."""
         self.not_before = max(self.not_before, time.monotonic() + seconds)
 
 

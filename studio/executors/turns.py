@@ -31,7 +31,6 @@ class _Asked(Generic[T_co]):
     context: contextvars.Context
 
     def do(self) -> None:
-        """Do the work, unless it was cancelled."""
         if not self.future.set_running_or_notify_cancel():
             return
         try:

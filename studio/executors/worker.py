@@ -58,7 +58,6 @@ class Order:
     place: int = 0
 
     def as_line(self) -> str:
-        """Return the line that `read_order` reads."""
         return json.dumps(asdict(self)) + "\n"
 
 

@@ -75,11 +75,9 @@ class _Read(Collector):
     read: Callable[[], Iterable[Metric]]
 
     def describe(self) -> Iterable[Metric]:
-        """Return nothing before a request."""
         return []
 
     def collect(self) -> Iterable[Metric]:
-        """Return the current numbers."""
         return self.read()
 
 

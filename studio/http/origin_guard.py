@@ -32,7 +32,6 @@ class OriginGuard:
         self._may_be_framed = service.is_demo
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on requests of the page itself."""
         if scope["type"] != "http" or scope["path"].partition("/")[2].partition("/")[0] in self._guarded:
             await self._app(scope, receive, send)
             return

@@ -40,7 +40,6 @@ class Right:
             act()
 
     def refuse_ended(self) -> None:
-        """Raise Unauthorised if it has ended."""
         if self.has_ended:
             raise ended()
 

@@ -181,7 +181,6 @@ class ServiceSettings(ServiceConstants):
 
     @property
     def has_api(self) -> bool:
-        """Whether the HTTP interface is served."""
         return self.api == "on" or (self.api == "auto" and not self.is_demo)
 
 

@@ -230,7 +230,6 @@ def names_of(database: Database, account: Account, model_ids: Collection[str]) -
 
 
 def count_models(connection: Connection, account_id: str) -> int:
-    """Count the account's voices in any state."""
     counted = select(func.count()).select_from(models).where(models.c.account_id == account_id)
     return connection.scalar(counted) or 0
 

@@ -100,7 +100,6 @@ class Database:
             yield connection
 
     def close(self) -> None:
-        """Close all connections."""
         self.engine.dispose()
         if self.writers is not None:
             self.writers.dispose()

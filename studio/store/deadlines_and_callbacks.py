@@ -77,7 +77,6 @@ class _Promising(Generic[P, T]):
 
     @property
     def cost(self) -> Cost:
-        """What the action costs."""
         return cost_of(self.action)
 
     def __call__(self, studio: Studio, /, *args: P.args, **kwargs: P.kwargs) -> T:

@@ -93,7 +93,6 @@ class _Stored:
                 yield from (one["path"] for one in some if not _is_unfinished(one["path"]))
 
     def delete(self, key: str) -> None:
-        """Delete a file if it exists."""
         with suppress(NotFound), _understood():
             obstore.delete(self._store, checked(key))
 
@@ -121,7 +120,6 @@ class ObjectStorage(_Stored):
             raise
 
     def put_bytes(self, data: bytes, key: str) -> None:
-        """Store a small file."""
         self._put(data, key)
 
     def put_file(self, path: Path, key: str) -> None:
@@ -170,7 +168,6 @@ class ObjectStorage(_Stored):
         return path
 
     def delete_below(self, prefix: str) -> None:
-        """Delete all files below a prefix."""
         keys = list(self.list_keys(prefix))
         if keys:
             with suppress(NotFound), _understood():
@@ -199,7 +196,6 @@ class FolderStorage(_Stored):
         return self._root / checked(prefix.rstrip("/"))
 
     def free_bytes(self) -> int:
-        """Return the free space on the disk."""
         with _understood():
             return shutil.disk_usage(self._root).free
 
@@ -209,7 +205,6 @@ class FolderStorage(_Stored):
             raise SettingsError(tr('Nothing can be written to "{root}": choose another data folder.', root=self._root))
 
     def put_bytes(self, data: bytes, key: str) -> None:
-        """Store a small file."""
         with self._unfinished(key) as unfinished:
             unfinished.write_bytes(data)
             sync_to_disk(unfinished)

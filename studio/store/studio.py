@@ -46,7 +46,6 @@ def costs(cost: Cost) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
 
 def cost_of(action: Callable[..., object]) -> Cost:
-    """Return what an action costs."""
     return getattr(action, "cost", Cost.QUICK)
 
 
@@ -60,7 +59,6 @@ class Action(Generic[T]):
 
     @property
     def name(self) -> str:
-        """The name of the action."""
         return str(self.function.__name__)
 
     def done(self, studio: "Studio") -> T:
@@ -123,7 +121,6 @@ class Studio:
         return self.service.base_url.rstrip("/") or of_request.rstrip("/") + self.service.path_prefix
 
     def close(self) -> None:
-        """Close the database connections."""
         self.database.close()
 
 

@@ -125,12 +125,10 @@ class Task:
 
     @functools.cached_property
     def _records(self) -> dict[object, object]:
-        """What was read before."""
         return {}
 
     @property
     def has_ended(self) -> bool:
-        """Whether the task can no longer change."""
         return self.state in ENDED
 
 

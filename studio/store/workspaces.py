@@ -88,7 +88,6 @@ def untrained_folder(storage: Storage, account: Account, model: Model, report: R
 
 
 def untrained_prefix(model: Model) -> str:
-    """Return the prefix of an untrained voice."""
     return f"{model.dataset_key}/{UNTRAINED_FOLDER}"
 
 
@@ -253,7 +252,6 @@ class Workspace:
                 self._storage.delete(f"{self._dataset_key}/{path.relative_to(self.folder).as_posix()}")
 
     def save_report(self) -> None:
-        """Store the data report."""
         report = self.folder / REPORT_FILE
         if self._storage is not None and report.exists():
             self._storage.put_bytes(report.read_bytes(), f"{self._dataset_key}/{REPORT_FILE}")
@@ -391,7 +389,6 @@ class _Snapshots:
     _seen: dict[_Signature, str] = field(default_factory=dict)  # of a file that is stored -> key
 
     def restore(self, key: str) -> None:
-        """Restore the folder from a snapshot."""
         self._files = _files_of(self.storage, key)
         for path, stored in self._files.items():
             target = self.folder / path
@@ -454,7 +451,6 @@ def _signature(path: Path) -> _Signature:
 
 @contextmanager
 def _passing_folder(storage: Storage, name: str) -> Iterator[Path]:
-    """Create a temporary folder and delete it afterwards."""
     folder = storage.scratch / f"{name}-{secrets.token_hex(8)}"
     try:
         folder.mkdir(parents=True)

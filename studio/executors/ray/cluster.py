@@ -70,7 +70,6 @@ class RayCluster:
         self._cancel(owners, force=False)
 
     def kill(self, owner: str) -> None:
-        """Kill the process that works under this id."""
         self._cancel([owner], force=True)
 
     def size(self) -> dict[str, float]:

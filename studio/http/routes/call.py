@@ -45,13 +45,11 @@ class Call:
 
     @property
     def account(self) -> Account:
-        """Return the caller's account."""
         account: Account = self.request.state.account
         return account
 
     @property
     def request_id(self) -> str:
-        """Return the id of the call in the log."""
         return str(self.request.state.request_id)
 
     @property
@@ -82,7 +80,6 @@ class Call:
 
     @property
     def now_s(self) -> float:
-        """Return the time in seconds since 1970."""
         return time.time()
 
     async def do(self, action: Callable[Concatenate[Studio, Account, P], T], *args: P.args, **kwargs: P.kwargs) -> T:

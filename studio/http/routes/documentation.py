@@ -62,7 +62,6 @@ async def documentation() -> HTMLResponse:
 
 
 def static_files() -> StaticFiles:
-    """Serve the static files of the page."""
     return StaticFiles(directory=_STATIC)
 
 
@@ -104,7 +103,6 @@ def body(
 
 
 def file_field(meaning: str) -> Described:
-    """Return a file field of a form."""
     return {"type": "string", "format": FILE, "description": meaning}
 
 

@@ -51,7 +51,6 @@ class Part:
     stop: int
 
     def content_range(self, size: int) -> str:
-        """Return the value of the Content-Range header."""
         return f"bytes {self.start}-{self.stop - 1}/{size}"
 
 
@@ -88,7 +87,6 @@ def is_unchanged(headers: Headers, etag: str, modified_s: float) -> bool:
 
 
 def http_date(time_s: float) -> str:
-    """Format a time for HTTP headers."""
     return formatdate(time_s, usegmt=True)
 
 

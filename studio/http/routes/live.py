@@ -168,7 +168,6 @@ class _Exchange:
             raise failures[0]
 
     def stop(self) -> None:
-        """Let `run` end."""
         for task in self._both:
             task.cancel()
 
