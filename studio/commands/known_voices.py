@@ -33,16 +33,7 @@ def complete_voice(beginning: str) -> list[str]:
 
 def voice_ids() -> Iterator[str]:
     """Yield the ids of the demo voices, the user's own, and those that have recordings alone."""
-    for folder in _folders():
-        yield from (home.name for home in _homes(folder))
-
-
-def _folders() -> tuple[Path, ...]:
     settings = load_settings()
-    return _DEMO, settings.voices, settings.datasets
-
-
-def _homes(folder: Path) -> list[Path]:
-    with suppress(OSError):
-        return [home for home in folder.iterdir() if home.is_dir() and not home.name.startswith(".")]
-    return []
+    for folder in (_DEMO, settings.voices, settings.datasets):
+        with suppress(OSError):
+            yield from (home.name for home in folder.iterdir() if home.is_dir() and not home.name.startswith("."))

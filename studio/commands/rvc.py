@@ -6,10 +6,11 @@ from typing import Annotated
 import typer
 
 from engine.texts import tr
+from studio.commands.confirmation import ask_before_fetching
 from studio.commands.failures import in_one_sentence
 from studio.commands.parsing import command_group
 from studio.commands.progress import progress_bar
-from studio.commands.wording import confirm_or_abort, say, show
+from studio.commands.wording import say, show
 from studio.settings.options import option
 
 rvc = command_group(tr("Get ContentVec, which imported models of RVC need, and let them teach."), no_args_is_help=True)
@@ -44,12 +45,7 @@ def fetch(
     from studio.commands.in_process import local_studio
 
     source = SOURCES[1 if small else 0]
-    say(tr(
-        "{name}, {megabytes} MB, licence {licence}, by {origin}: {url}",
-        name=source.name, megabytes=source.megabytes, licence=source.licence, origin=source.origin, url=source.url,
-    ))
-    if not yes:
-        confirm_or_abort(tr("Fetch it?"))
+    ask_before_fetching(source, yes)
     with local_studio() as studio, progress_bar() as report:
         typer.echo(fetch_addition(studio, contentvec(source), report))
 

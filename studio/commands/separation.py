@@ -8,10 +8,11 @@ import typer
 
 from engine.texts import tr
 from studio.commands.arguments import AsJson
+from studio.commands.confirmation import ask_before_fetching
 from studio.commands.failures import in_one_sentence
 from studio.commands.parsing import command_group
 from studio.commands.progress import progress_bar
-from studio.commands.wording import confirm_or_abort, padded, say, show, translated
+from studio.commands.wording import padded, show, translated
 from studio.settings.options import option
 
 separation = command_group(tr("Fetch the network that separates songs, or show its state."), no_args_is_help=True)
@@ -53,13 +54,7 @@ def fetch(
     with local_studio() as studio:
         found = separator_state(studio.settings.separators)
         if file is None and found.path is None:
-            one = found.file
-            say(tr(
-                "{name}, {megabytes} MB, licence {licence}, by {origin}: {url}",
-                name=one.name, megabytes=one.megabytes, licence=one.licence, origin=one.origin, url=one.url,
-            ))
-            if not yes:
-                confirm_or_abort(tr("Fetch it?"))
+            ask_before_fetching(found.file, yes)
         with progress_bar() as report:
             wanted = separator(studio.settings)
             path = accept_file(studio, file, report) if file else fetch_addition(studio, wanted, report)

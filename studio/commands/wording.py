@@ -93,16 +93,6 @@ def show(text: object) -> None:
     typer.echo(translated(str(text)))
 
 
-def confirm(question: str) -> bool:
-    """Ask on stderr. Raises typer.Abort if there is no answer."""
-    return typer.confirm(translated(question), err=True)
-
-
-def confirm_or_abort(question: str) -> None:
-    """Ask on stderr. Raises typer.Abort unless the answer is yes."""
-    typer.confirm(translated(question), err=True, abort=True)
-
-
 def padded(text: str, width: int) -> str:
     """Return a text in the language, filled up with spaces to so many columns of the terminal; one at least."""
     shown = translated(text)

@@ -96,7 +96,7 @@ class Heartbeat:
             self._progress = min(1.0, max(0.0, fraction))
         self._message = message
         self.each_report(message)
-        state = _changed_ns(self._watched) if self._watched else None
+        state = changed_ns(self._watched) if self._watched else None
         if state not in (self._seen, self._tried):
             self._tried = state
             self._beat_in_time()  # now: a worker killed before the next beat would have advanced in vain
@@ -116,7 +116,7 @@ class Heartbeat:
 
     def watch(self, path: Path) -> None:
         """Count every new state of this file as headway: an attempt can continue from it."""
-        self._watched, self._seen = path, _changed_ns(path)
+        self._watched, self._seen = path, changed_ns(path)
 
     def _run(self) -> None:
         while not self._ended.wait(min(_BEAT_S, self.lease_s / _BEATS_A_LEASE)):
@@ -147,7 +147,7 @@ class Heartbeat:
             self._trouble.over()
 
     def _beat(self) -> None:
-        at = _changed_ns(self._watched) if self._watched else None
+        at = changed_ns(self._watched) if self._watched else None
         headway = at is not None and at != self._seen
         if tasks.renew(self.database, self.task, self.lease_s, self._progress, self._message, headway):
             self.is_cancelled = True
@@ -155,7 +155,8 @@ class Heartbeat:
         self.each_beat()
 
 
-def _changed_ns(path: Path) -> int | None:
+def changed_ns(path: Path) -> int | None:
+    """Return when a file was last written, in nanoseconds; None if there is none."""
     try:
         return path.stat().st_mtime_ns
     except OSError:

@@ -31,8 +31,9 @@ from studio.store.records.conversion import Conversion
 from studio.store.storage import Storage
 from studio.store.tables import tasks as rows
 
-if TYPE_CHECKING:
-    from engine.workers import Threads  # loads torch
+if TYPE_CHECKING:  # loads torch
+    from engine.songs.separation import OnnxSeparator
+    from engine.workers import Threads
 
 _RETRY_S = 5.0
 
@@ -133,15 +134,23 @@ class Job:
         return on_track(named(source, asked.file_name or tr("the recording")), asked.track)
 
     def store(self, path: Path) -> str:
-        """Store a result of this attempt; return its key. Raises Unavailable, DiskFull."""
-        key = f"{self.output_prefix}/{path.name}"
+        """Store a file, or the files of a folder, as a result of this attempt; return its key, or their prefix."""
+        storage = self.context.storage
+        key = self.output_prefix if path.is_dir() else f"{self.output_prefix}/{path.name}"
+        put = storage.push_folder if path.is_dir() else storage.put_file
         try:
-            retry(lambda: self.context.storage.put_file(path, key), SHORT_PATIENCE_S)
+            retry(lambda: put(path, key), SHORT_PATIENCE_S)
         except NotFound as cause:  # moved, but lost when the storage failed: render it again
-            raise Unavailable(
-                tr("The result could not be stored. Try again."), _RETRY_S, "storage_unreachable"
-            ) from cause
+            text = tr("The result could not be stored. Try again.")
+            raise Unavailable(text, _RETRY_S, "storage_unreachable") from cause
         return key
+
+    def separator(self) -> "OnnxSeparator":
+        """Return what takes the vocal out of a song. Raises what `checked_separator` raises."""
+        from engine.songs.separation import OnnxSeparator
+        from engine.songs.separator_file import checked_separator
+
+        return OnnxSeparator(checked_separator(self.context.settings.separators))
 
     def fetch_as(self, key: str, name: str) -> Path:
         """Fetch a stored file into a folder of its own, since several may have the same name. Raises NotFound."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,20 +14,16 @@ from engine.files import named
 from studio.errors import NotFound
 from studio.executors.job import Job
 from studio.executors.retries import SHORT_PATIENCE_S, retry
-from studio.executors.untrained import untrained_voice_folder
+from studio.executors.untrained import voice_for
 from studio.store.accounts import account_prefix
-from studio.store.catalogue import find_model
 from studio.store.records.conversion import Conversion, Mix, OutputSettings, Rendered, Song, more_lanes
 from studio.store.task_filter import TaskFilter
 from studio.store.tasks import list_tasks
-from studio.store.workspaces import voice_folder
 
 if TYPE_CHECKING:
     from engine.features.survey import Survey
     from engine.songs.part_conversion import PartsConversion
-    from engine.songs.separation import OnnxSeparator
     from engine.songs.song import Song as WholeSong
-    from engine.voices.imported import AnyVoice
 
 _MOST_CANCELLED = 3  # tasks in whose stages to look
 
@@ -88,7 +84,7 @@ def make(job: Job, asked: Conversion, song: Song, source: Path) -> Rendered:
     from engine.songs.part_conversion import Work
     from engine.songs.song import SongFiles, make_song
 
-    _measure(job, source)
+    job.refuse_too_long(source, 1)
     if not (song.separate or "backing" in song.keys):
         return _in_parts(job, asked, song, source)
     whole = _whole(job, song, source)
@@ -96,7 +92,7 @@ def make(job: Job, asked: Conversion, song: Song, source: Path) -> Rendered:
     vocal, backing, *stems = (job.folder / f"{name}.wav" for name in names)
     files = SongFiles(job.folder / "mix.wav", vocal, backing, stems)
     done = make_song(
-        whole, files, lambda name: _voice(job, asked, name), StoredStages(job), lambda: _separator(job),
+        whole, files, partial(voice_for, job, untrained=asked.untrained), StoredStages(job), job.separator,
         by_style(asked.preset, asked.settings), job.heartbeat.report,
         Work(job.context.device, job.context.installation, threads=job.context.threads),
     )  # fmt: skip
@@ -125,7 +121,7 @@ def _in_parts(job: Job, asked: Conversion, song: Song, source: Path) -> Rendered
         warning = survey.dryness.warning if survey.dryness else None
 
     done = convert_parts(
-        source, target, list(song.parts), lambda name: _voice(job, asked, name),
+        source, target, list(song.parts), partial(voice_for, job, untrained=asked.untrained),
         by_style(asked.preset, asked.settings), job.heartbeat.report,
         Work(job.context.device, job.context.installation, threads=job.context.threads), surveyed,
     )  # fmt: skip
@@ -167,27 +163,8 @@ def _whole(job: Job, song: Song, source: Path) -> "WholeSong":
     faders = {name: Fader(level) for name, level in song.faders.items()}
     sent = {name: named(job.fetch_as(key, name), song.names[name]) for name, key in song.keys.items()}
     for path in sent.values():
-        _measure(job, path)
+        job.refuse_too_long(path, 1)
     sung = dict(zip(chain(["stem"], more_lanes()), [song.stem_parts, *(song.more_stem_parts or ())], strict=False))
     stems = [Stem(sent[name], list(parts), faders.get(name, Fader())) for name, parts in sung.items() if name in sent]
     lead = Stem(source, list(song.parts), faders.get("vocal", Fader()))
     return WholeSong(lead, sent.get("backing"), song.separate, song.offset_s, stems, faders.get("backing", Fader()))
-
-
-def _voice(job: Job, asked: Conversion, model_id: str) -> "AnyVoice":
-    context = job.context
-    model = retry(lambda: find_model(context.database, job.account, model_id), SHORT_PATIENCE_S)
-    if model.is_untrained and asked.untrained:
-        return context.voices.voice(untrained_voice_folder(job, model))
-    return context.voices.voice(retry(lambda: voice_folder(context.storage, model), SHORT_PATIENCE_S))
-
-
-def _separator(job: Job) -> "OnnxSeparator":
-    from engine.songs.separation import OnnxSeparator
-    from engine.songs.separator_file import checked_separator
-
-    return OnnxSeparator(checked_separator(job.context.settings.separators))
-
-
-def _measure(job: Job, path: Path) -> None:
-    job.refuse_too_long(path, 1)

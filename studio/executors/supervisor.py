@@ -1,5 +1,6 @@
 """Supervise workers anywhere, on this machine or on Ray: requeue tasks of lost ones, kill those that hang."""
 
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
@@ -20,7 +21,7 @@ HOLD_OFF_S = 1.5  # grace for expired leases after renewal was impossible
 _SLOW_WRITE_S = 0.5  # for an empty write
 _CLOCK_JUMP_S = 2.0  # more is not drift: the machine has slept
 RECOVER_S = 2.0  # between searches for lost workers
-SWEEP_S = 3600.0
+SWEEP_S, _DEMO_SWEEP_S = 3600.0, 60.0
 
 
 class LeaseWatch:
@@ -108,13 +109,26 @@ class Supervisor:
         return dead
 
 
-def keep_house(database: Database, settings: Settings, service: ServiceSettings, log: FilteringBoundLogger) -> None:
-    """Delete what is no longer needed; a failure is logged, and the next call tries again."""
-    try:
-        remove_abandoned(database, settings.work)
-        swept = sweep(database, open_storage(service.storage_url, settings.data, create=False), service)
-        log.info("swept", **{name: value for name, value in asdict(swept).items() if value})
-    except StudioError as trouble:
-        log.warning("sweep_failed", reason=str(trouble))
-    except Exception:
-        log.exception("sweep_failed")
+def keep_house(
+    stopping: threading.Event,
+    first_s: float,
+    database: Database,
+    settings: Settings,
+    service: ServiceSettings,
+    log: FilteringBoundLogger,
+    may: Callable[[], bool] = lambda: True,
+) -> None:
+    """Delete from time to time what is no longer needed, if this process `may`; a failure is logged."""
+    pause_s = first_s
+    while not stopping.wait(pause_s):
+        pause_s = _DEMO_SWEEP_S if service.is_demo else SWEEP_S
+        if not may():
+            continue
+        try:
+            remove_abandoned(database, settings.work)
+            swept = sweep(database, open_storage(service.storage_url, settings.data, create=False), service)
+            log.info("swept", **{name: value for name, value in asdict(swept).items() if value})
+        except StudioError as trouble:
+            log.warning("sweep_failed", reason=str(trouble))
+        except Exception:
+            log.exception("sweep_failed")

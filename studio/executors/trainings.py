@@ -14,6 +14,7 @@ from engine.texts import tr
 from engine.training.history import TRAINING_FORMAT, TrainingHistory, read_history
 from engine.training.plan import TrainingPlan
 from studio.errors import NotFound, StudioError
+from studio.executors.heartbeat import changed_ns
 from studio.executors.job import Job
 from studio.executors.retries import SHORT_PATIENCE_S, retry
 from studio.executors.untrained import make_ahead
@@ -79,13 +80,10 @@ def _without_music(job: Job, workspace: Workspace, dataset: Dataset) -> Dataset:
     """Return the data set with vocals in place of the recordings that have music; the storage has both then."""
     from engine.datasets.music_removal import remove_music
     from engine.datasets.report import examined
-    from engine.songs.separation import OnnxSeparator
-    from engine.songs.separator_file import checked_separator
 
-    separator = OnnxSeparator(checked_separator(job.context.settings.separators))
     report = job.heartbeat.report
     try:
-        return remove_music(dataset, examined(dataset, report), separator, report)
+        return remove_music(dataset, examined(dataset, report), job.separator(), report)
     finally:
         workspace.save_recordings(dataset.recordings)
 
@@ -170,7 +168,7 @@ class _Course:
         self._job, self._model, self._workspace, self._epochs = job, model, workspace, plan.epochs
         self._checkpoint = workspace.folder / TRAINING_FOLDER / CHECKPOINT_FILE
         self._epoch = self._written = model.epoch
-        self._saved_at, self._saved = time.monotonic(), _changed_ns(self._checkpoint)
+        self._saved_at, self._saved = time.monotonic(), changed_ns(self._checkpoint)
         self._mark = job.folder / _MARK
         job.heartbeat.watch(self._mark if workspace.is_copy else self._checkpoint)
         job.heartbeat.each_beat = self._write_epoch
@@ -186,7 +184,7 @@ class _Course:
 
     def save(self) -> None:
         """Save the latest checkpoint to a remote storage, if it is new."""
-        state = _changed_ns(self._checkpoint)
+        state = changed_ns(self._checkpoint)
         if self._workspace.is_copy and state != self._saved:
             retry(lambda: self._workspace.save(self._point), SHORT_PATIENCE_S)
             self._saved = state
@@ -252,13 +250,6 @@ def _forget_if_deleted(job: Job, model: Model) -> None:
 
 def _row_of(model: Model) -> Select[float]:
     return select(models.c.created_at).where(models.c.account_id == model.account_id, models.c.id == model.id)
-
-
-def _changed_ns(path: Path) -> int | None:
-    try:
-        return path.stat().st_mtime_ns
-    except OSError:
-        return None
 
 
 def estimate(job: Job) -> None:

@@ -12,10 +12,10 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 import structlog
 from structlog.typing import FilteringBoundLogger
@@ -28,7 +28,7 @@ from studio.executors.ray.cluster import LOST, WITHDRAWN, RayCluster
 from studio.executors.ray.work import NOTHING, TROUBLE
 from studio.executors.recovery import recover, signs_of, waiting
 from studio.executors.retries import Backoff
-from studio.executors.supervisor import SWEEP_S, Supervisor, keep_house
+from studio.executors.supervisor import Supervisor, keep_house
 from studio.executors.worker import OVERDUE_S, STOP, read_order
 from studio.settings.environment import Settings
 from studio.settings.logs import start_logs
@@ -46,18 +46,6 @@ _FIRST_BACKOFF_S = 0.5
 _FIRST_SWEEP_S = 60.0
 
 
-class Cluster(Protocol):
-    """See `RayCluster`."""
-
-    def connect(self) -> None: ...
-    def place(self, lane: str, owner: str) -> None: ...
-    def ended(self) -> dict[str, tuple[str, str]]: ...
-    def ask_to_stop(self, owners: Collection[str]) -> None: ...
-    def kill(self, owner: str) -> None: ...
-    def size(self) -> dict[str, float]: ...
-    def leave(self) -> None: ...
-
-
 @dataclass
 class _Lane:
     """Workers of one kind, by the id they claim tasks with, and the earliest time to place more."""
@@ -73,7 +61,7 @@ class Dispatcher:
         self,
         service: ServiceSettings,
         database: Database,
-        cluster: Cluster,
+        cluster: RayCluster,
         log: FilteringBoundLogger,
         owner: str,
     ) -> None:
@@ -215,10 +203,8 @@ def main() -> int:
     log: FilteringBoundLogger = structlog.get_logger("studio.dispatcher")
     database = open_database(database_url(service.database_url, settings.data), create=False)
     dispatcher = Dispatcher(service, database, RayCluster(settings, service), log, order.owner)
-    house = threading.Thread(
-        target=_keep_house, args=(dispatcher, database, settings, service, stopping, log), daemon=True
-    )
-    house.start()
+    house = partial(keep_house, stopping, _FIRST_SWEEP_S, database, settings, service, log, lambda: dispatcher.leads)
+    threading.Thread(target=house, name="housekeeping", daemon=True).start()
     try:
         _go_on(dispatcher, answers, stopping, woken, log)
         dispatcher.end()
@@ -251,21 +237,6 @@ def _go_on(
             trouble.over()
         if woken.wait(_LOOK_S):
             woken.clear()
-
-
-def _keep_house(
-    dispatcher: Dispatcher,
-    database: Database,
-    settings: Settings,
-    service: ServiceSettings,
-    stopping: threading.Event,
-    log: FilteringBoundLogger,
-) -> None:
-    pause_s = _FIRST_SWEEP_S
-    while not stopping.wait(pause_s):
-        pause_s = SWEEP_S
-        if dispatcher.leads:
-            keep_house(database, settings, service, log)
 
 
 def _listen(lines: Iterable[bytes], stopping: threading.Event, woken: threading.Event) -> None:
