@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Literal, Self
 
 from engine.errors import SettingsError
 from engine.installed import add_extra
+from engine.version import __version__
 from studio.settings.environment import trace_exporter
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def start_tracing() -> None:
     except ImportError as cause:
         text = f"The OTEL_ variables ask for traces: {add_extra('telemetry')}, or set OTEL_SDK_DISABLED=true."
         raise SettingsError(text) from cause
-    ours = Resource({"service.name": NAME, "service.version": _version()})
+    ours = Resource({"service.name": NAME, "service.version": __version__})
     provider = TracerProvider(resource=ours.merge(OTELResourceDetector().detect()))
     provider.add_span_processor(BatchSpanProcessor(exporter))
     trace.set_tracer_provider(provider)
@@ -155,10 +155,3 @@ def _context(parent: str | None) -> "Context | None":
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
     return TraceContextTextMapPropagator().extract({"traceparent": parent})
-
-
-def _version() -> str:
-    try:
-        return version(NAME)
-    except PackageNotFoundError:  # run from its folder, not installed
-        return "0"

@@ -7,7 +7,8 @@ from typing_extensions import TypedDict
 
 from studio.actions.tasks import written_time
 from studio.store.accounts import Account
-from studio.store.deliveries import Delivery, State, find_delivery, list_deliveries, repeat, secret_of_account
+from studio.store.callback_signatures import secret_of_account
+from studio.store.deliveries import Delivery, State, find_delivery, list_deliveries, repeat
 from studio.store.records.codec import Time, Url, exact, shown_as
 from studio.store.studio import Studio
 

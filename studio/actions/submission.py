@@ -12,7 +12,8 @@ from engine.texts import ntr, tr
 from studio.errors import NotFound, TooMany
 from studio.store.accounts import Account, account_prefix
 from studio.store.free_space import TAKE_BYTES, refuse_full_disk
-from studio.store.idempotency import Answer, Idempotency, run_idempotently
+from studio.store.idempotency import Idempotency, run_idempotently
+from studio.store.idempotent_answers import Answer
 from studio.store.kinds import ANALYSIS, BLEND, CONVERSION, KINDS, TEACHING, TRAINING
 from studio.store.records.codec import written
 from studio.store.studio import Studio

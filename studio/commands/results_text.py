@@ -16,24 +16,14 @@ if TYPE_CHECKING:  # the engine takes seconds to load
     from studio.commands.takes import Converted, Failed
 
 # score: how it is called, and its unit
-SCORES: Mapping[str, tuple[str, str]] = dict(
-    zip(
-        ("pitch_accuracy", "pitch_corr", "voicing_error", "leak_db", "length_error", "pitch_seconds"),
-        zip(
-            (
-                tr("pitch accuracy"),
-                tr("pitch correlation"),
-                tr("voicing error"),
-                tr("leak"),
-                tr("length error"),
-                tr("voiced in both"),
-            ),
-            ("share", "", "share", "dB", "s", "s"),
-            strict=True,
-        ),
-        strict=True,
-    )
-)
+SCORES: Mapping[str, tuple[str, str]] = {
+    "pitch_accuracy": (tr("pitch accuracy"), "share"),
+    "pitch_corr": (tr("pitch correlation"), ""),
+    "voicing_error": (tr("voicing error"), "share"),
+    "leak_db": (tr("leak"), "dB"),
+    "length_error": (tr("length error"), "s"),
+    "pitch_seconds": (tr("voiced in both"), "s"),
+}
 
 
 def score_units() -> dict[str, str]:

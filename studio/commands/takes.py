@@ -81,6 +81,7 @@ class Converted:
 
     @property
     def scores(self) -> list[Scores]:
+        """The scores of the takes, in their order."""
         ordered = sorted(self.facts["takes"], key=lambda one: int(one["number"]))
         return [one["scores"] for one in ordered]
 

@@ -21,14 +21,8 @@ from studio.addresses import WHOSE, GuardedTransport, looked_up
 from studio.errors import NotFound, StudioError
 from studio.executors.turns import Turns
 from studio.store.accounts import Account, account_of_id
-from studio.store.deliveries import (
-    Delivery,
-    secret_of_account,
-    signed_headers,
-    take_due,
-    was_delivered,
-    was_not_delivered,
-)
+from studio.store.callback_signatures import secret_of_account, signed_headers
+from studio.store.deliveries import Delivery, take_due, was_delivered, was_not_delivered
 from studio.store.studio import Studio
 
 View = Callable[[Studio, Account, str, str, float], Mapping[str, object]]  # as studio.actions.tasks.task_view

@@ -16,7 +16,7 @@ from engine.files import UNFINISHED
 from studio.executors.recovery import WORK_FOLDER
 from studio.executors.visitors import delete_old_visitors
 from studio.settings.service import ServiceSettings
-from studio.store import deliveries, idempotency
+from studio.store import deliveries, idempotent_answers
 from studio.store import rate_limits as rates
 from studio.store.catalogue import DATASETS, PACKAGES, TRAININGS, VOICES
 from studio.store.database import AnyRow, Database, Now
@@ -73,7 +73,7 @@ def sweep(database: Database, storage: Storage, service: ServiceSettings) -> Swe
         drafts=_delete_drafts(database, storage),
         unfinished=_delete_unfinished(database, storage),
         uploads=_delete_passing(storage.scratch),
-        answers=idempotency.sweep(database),
+        answers=idempotent_answers.sweep(database),
         deliveries=deliveries.sweep(database),
         rates=rates.sweep(database),
     )

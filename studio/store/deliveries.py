@@ -9,9 +9,7 @@ the attempt, so that two servers do not send it at once, and a crash delays it b
 dies between the receiver's answer and its record does it come twice, under one id.
 """
 
-import base64
 import hashlib
-import hmac
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -33,7 +31,6 @@ KEPT_S = 30 * 86_400.0
 _LOOKED_AT = 1000  # after they have taken turns
 _LONGEST_REASON = 300
 _NONE: Mapping[str, int] = MappingProxyType({})
-_PREFIX = "whsec_"
 
 
 @dataclass(frozen=True)
@@ -188,17 +185,3 @@ def _one_of(row: AnyRow | None) -> Delivery:
 
 def _delivery(row: AnyRow) -> Delivery:
     return Delivery(**row._mapping)
-
-
-def secret_of_account(installation: bytes, account_id: str) -> str:
-    """Return the secret that the callbacks of an account are signed with, as libraries of the standard take it."""
-    return _PREFIX + base64.b64encode(hmac.digest(installation, f"callbacks\n{account_id}".encode(), "sha256")).decode()
-
-
-def signed_headers(secret: str, delivery_id: str, sent_at: int, body: bytes) -> dict[str, str]:
-    """Return the headers that sign a body: HMAC-SHA-256 over id, time and body.
-    sent_at: seconds since 1970; receivers refuse old ones, so that nobody can send it again."""
-    key = base64.b64decode(secret.removeprefix(_PREFIX))
-    made = hmac.digest(key, b".".join((delivery_id.encode(), str(sent_at).encode(), body)), "sha256")
-    signature = base64.b64encode(made).decode()
-    return {"webhook-id": delivery_id, "webhook-timestamp": str(sent_at), "webhook-signature": f"v1,{signature}"}

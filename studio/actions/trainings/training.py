@@ -35,7 +35,8 @@ from studio.store.catalogue import (
     training_forgotten,
     training_reached,
 )
-from studio.store.idempotency import Answer, Idempotency, run_idempotently
+from studio.store.idempotency import Idempotency, run_idempotently
+from studio.store.idempotent_answers import Answer
 from studio.store.kinds import ESTIMATE
 from studio.store.kinds import TRAINING as TRAINING_KIND
 from studio.store.records.conversion import Settings

@@ -26,7 +26,8 @@ from studio.errors import NotReadable, StudioError, WrongState
 from studio.settings.service import MEGABYTE
 from studio.store.accounts import Account
 from studio.store.catalogue import DATASETS, PENDING, add_model, find_model, refuse_too_many, report_completed, set_keys
-from studio.store.idempotency import Answer, Idempotency, answered, run_idempotently
+from studio.store.idempotency import Idempotency, answered, run_idempotently
+from studio.store.idempotent_answers import Answer
 from studio.store.kinds import REPORT
 from studio.store.records.cards import ReportedData
 from studio.store.records.voices import ReportAsked

@@ -36,7 +36,8 @@ from studio.store.catalogue import (
     refuse_too_many,
     set_keys,
 )
-from studio.store.idempotency import Answer, Idempotency, answered, run_idempotently
+from studio.store.idempotency import Idempotency, answered, run_idempotently
+from studio.store.idempotent_answers import Answer
 from studio.store.studio import Cost, Studio, costs
 from studio.store.workspaces import arriving, voice_folder
 

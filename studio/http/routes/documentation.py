@@ -1,7 +1,6 @@
 """The documentation of the service: OpenAPI 3.1, and a self-contained page to read it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from fastapi import APIRouter, FastAPI
@@ -11,6 +10,7 @@ from pydantic import BaseModel
 from starlette.responses import HTMLResponse
 from starlette.staticfiles import StaticFiles
 
+from engine.version import __version__
 from studio.http.errors import MEDIA_TYPE
 from studio.http.field_names import ALSO, FILE
 from studio.http.routes.schemas import Problem
@@ -139,7 +139,7 @@ def openapi_of(app: FastAPI, base_url: str) -> Callable[[], dict[str, object]]:
 def _document(app: FastAPI, base_url: str) -> dict[str, object]:
     servers = [{"url": base_url}] if base_url else None
     document = get_openapi(
-        title=TITLE, version=_version(), description=_DESCRIPTION, routes=app.routes, servers=servers
+        title=TITLE, version=__version__, description=_DESCRIPTION, routes=app.routes, servers=servers
     )
     components = document.setdefault("components", {})
     components["securitySchemes"] = {_BEARER: {"type": "http", "scheme": "bearer"}}
@@ -157,10 +157,3 @@ def _document(app: FastAPI, base_url: str) -> dict[str, object]:
                 operation["responses"].pop("401", None)
                 operation["responses"].pop("429", None)
     return document
-
-
-def _version() -> str:
-    try:
-        return version("timbre-studio")
-    except PackageNotFoundError:  # run from its folder, not installed
-        return "0"

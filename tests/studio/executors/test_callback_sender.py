@@ -22,7 +22,8 @@ from studio.executors.callback_sender import CallbackSender
 from studio.settings.environment import Settings
 from studio.settings.service import ServiceSettings
 from studio.store.accounts import create_account
-from studio.store.deliveries import find_delivery, promise_delivery, secret_of_account, take_due
+from studio.store.callback_signatures import secret_of_account
+from studio.store.deliveries import find_delivery, promise_delivery, take_due
 from studio.store.studio import open_studio
 from studio.store.tables import deliveries
 from studio.store.tasks import remove, request_cancel, submit

@@ -15,7 +15,7 @@ from engine.provenance.statement import Statement
 from studio.executors.housekeeping import DAY_S, Swept, sweep
 from studio.executors.visitors import account_of_visitor
 from studio.settings.service import DEMO, ServiceSettings
-from studio.store import idempotency, tasks
+from studio.store import idempotent_answers, tasks
 from studio.store.accounts import Account, create_account, local_account
 from studio.store.database import Database, Now
 from studio.store.drafts import new_draft_id, new_moment
@@ -272,8 +272,8 @@ def test_sweep_deletes_uploads_of_killed_processes_at_once(database, storage, me
 def test_sweep_deletes_old_answers_and_call_counts(database, storage, me):
     with database.write() as connection:
         for key in ("old", "new"):
-            idempotency.remember(connection, me.id, "convert", key, "f" * 64, {})
-        table = idempotency.answers
+            idempotent_answers.remember(connection, me.id, "convert", key, "f" * 64, {})
+        table = idempotent_answers.answers
         connection.execute(update(table).where(table.c.key == "old").values(created_at=Now() - 25 * 3600))
         connection.execute(insert(rates).values(account_id=me.id, what="calls", minute=1, calls=3))
     assert asdict(sweep(database, storage, KEPT)) == {**NOTHING, "answers": 1, "rates": 1}

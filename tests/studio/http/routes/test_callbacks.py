@@ -2,7 +2,7 @@
 
 import pytest
 
-from studio.store.deliveries import secret_of_account
+from studio.store.callback_signatures import secret_of_account
 
 URL = "https://example.com/done"
 

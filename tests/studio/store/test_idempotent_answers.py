@@ -5,7 +5,7 @@ import pytest
 from sqlalchemy import func, select, update
 
 from studio.errors import Invalid
-from studio.store import idempotency, tasks
+from studio.store import idempotent_answers, tasks
 from studio.store.accounts import create_account, local_account
 from studio.store.database import Now
 from studio.store.tables import answers as table
@@ -22,11 +22,11 @@ def account(database) -> str:
 def once(database, account, key="key", fingerprint="f", call=CALL):
     """A call that starts a task: its answer, and whether it was started now."""
     with database.write() as connection:
-        known = idempotency.recall(connection, account, call, key, fingerprint)
+        known = idempotent_answers.recall(connection, account, call, key, fingerprint)
         if known is not None:
             return known["task_id"], False
         task_id = tasks.submit(connection, account, "conversion", {})
-        idempotency.remember(connection, account, call, key, fingerprint, {"task_id": task_id})
+        idempotent_answers.remember(connection, account, call, key, fingerprint, {"task_id": task_id})
         return task_id, True
 
 
@@ -35,8 +35,8 @@ def test_recall_returns_the_answer_of_the_same_call(database, account):
     assert began
     assert once(database, account) == (task_id, False)
     with database.read() as connection:
-        assert idempotency.recall(connection, account, CALL, "key", "f") == {"task_id": task_id}
-        assert idempotency.recall(connection, account, CALL, "other key", "f") is None
+        assert idempotent_answers.recall(connection, account, CALL, "key", "f") == {"task_id": task_id}
+        assert idempotent_answers.recall(connection, account, CALL, "other key", "f") is None
 
 
 def test_recall_keeps_accounts_calls_and_keys_apart(database, account):
@@ -73,7 +73,7 @@ def test_recall_forgets_a_key_after_a_day(database, account):
 def test_remember_keeps_nothing_of_a_failed_call(database, account):
     def fail():
         with database.write() as connection:
-            idempotency.remember(connection, account, CALL, "key", "f", {"task_id": "x"})
+            idempotent_answers.remember(connection, account, CALL, "key", "f", {"task_id": "x"})
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -90,9 +90,9 @@ def test_recall_lets_only_one_of_several_simultaneous_calls_run(database, accoun
 
 def test_recall_on_a_read_connection_does_not_wait_for_a_writer(database, account):
     with database.write() as connection:
-        idempotency.recall(connection, account, CALL, "key", "f")
+        idempotent_answers.recall(connection, account, CALL, "key", "f")
         with database.read() as other:
-            assert idempotency.recall(other, account, CALL, "key", "f") is None
+            assert idempotent_answers.recall(other, account, CALL, "key", "f") is None
 
 
 @pytest.mark.parametrize("key", ["", "a" * 256, "a\0b", "a\nb"])
@@ -106,6 +106,6 @@ def test_sweep_deletes_answers_older_than_a_day(database, account):
         once(database, account, key=key)
     with database.write() as connection:
         connection.execute(update(table).where(table.c.key == "old").values(created_at=Now() - 24 * 3600 - 1))
-    assert idempotency.sweep(database) == 1
+    assert idempotent_answers.sweep(database) == 1
     with database.read() as connection:
         assert connection.scalar(select(func.max(table.c.key))) == "new"
