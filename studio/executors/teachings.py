@@ -21,7 +21,7 @@ from studio.store.kinds import TRAINING
 from studio.store.records.codec import written
 from studio.store.records.voices import NewVoice, Teaching, Training
 from studio.store.tasks import submit
-from studio.store.workspaces import arriving, voice_folder
+from studio.store.voice_folders import arriving, voice_folder
 
 if TYPE_CHECKING:
     from engine.datasets.dataset import Dataset

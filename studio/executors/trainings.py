@@ -33,14 +33,8 @@ from studio.store.catalogue import (
 from studio.store.records.conversion import Settings
 from studio.store.records.voices import EstimateAsked, Nothing, ReportAsked, Training
 from studio.store.tables import models
-from studio.store.workspaces import (
-    Workspace,
-    alone_with_untrained,
-    dataset_workspace,
-    drop_older_voices,
-    keep_voice,
-    untrained_prefix,
-)
+from studio.store.voice_folders import drop_older_voices, keep_voice, untrained_prefix
+from studio.store.workspaces import Workspace, alone_with_untrained, dataset_workspace
 
 if TYPE_CHECKING:
     from engine.voices.voice import Voice

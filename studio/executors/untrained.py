@@ -8,7 +8,8 @@ from studio.errors import NotFound
 from studio.executors.job import Job
 from studio.executors.retries import SHORT_PATIENCE_S, retry
 from studio.store.catalogue import Model, find_model
-from studio.store.workspaces import Workspace, untrained_folder, untrained_prefix, voice_folder
+from studio.store.voice_folders import untrained_folder, untrained_prefix, voice_folder
+from studio.store.workspaces import Workspace
 
 if TYPE_CHECKING:
     from engine.voices.imported import AnyVoice  # loads torch

@@ -32,17 +32,8 @@ from studio.store.catalogue import (
 )
 from studio.store.database import Database
 from studio.store.storage import Storage
-from studio.store.workspaces import (
-    Workspace,
-    alone_with_untrained,
-    arriving,
-    dataset_workspace,
-    drop_older_voices,
-    keep_voice,
-    refuse_busy,
-    untrained_folder,
-    voice_folder,
-)
+from studio.store.voice_folders import arriving, drop_older_voices, keep_voice, untrained_folder, voice_folder
+from studio.store.workspaces import Workspace, alone_with_untrained, dataset_workspace, refuse_busy
 from tests.waiting import PATIENCE_S
 
 HOLD = """
