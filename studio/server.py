@@ -72,10 +72,7 @@ TELEMETRY: TelemetryConfig = {
     "exclude": lambda scope: any(secret in scope["path"] for secret in ("/files/", "/live/")),
 }
 LAST_S = 3  # for connections that are still open after the calls have been answered
-_ROUTERS = (
-    conversions.router, models.router, tasks.router, events.router, callbacks.router, projects.router, files.router,
-    health.router, openai.router, documentation.router, markdown.router,
-)  # fmt: skip
+_ROUTES = (conversions, models, tasks, events, callbacks, projects, files, health, openai, documentation, markdown)
 
 
 def build_app(studio: Studio, executor: Executor | None = None, cores: CoreShares | None = None) -> FastAPI:
@@ -87,8 +84,8 @@ def build_app(studio: Studio, executor: Executor | None = None, cores: CoreShare
     app.state.cores = cores
     app.state.studio, app.state.executor, app.state.server, app.state.metrics = studio, executor, state, metrics
     app.state.checkup, app.state.watch = health.Checkup(studio), TaskWatch(studio.database, lambda: state.shutting_down)
-    for router in _ROUTERS:
-        app.router.routes.extend(router.routes)
+    for one in _ROUTES:
+        app.router.routes.extend(one.router.routes)
     app.router.routes.append(Mount(documentation.FILES, documentation.static_files()))
     app.router.routes.extend(_unknown_addresses())
     app.openapi = documentation.openapi_of(app, studio.base_url(""))  # type: ignore[method-assign]

@@ -101,10 +101,10 @@ def _run(studio: Studio, task: Task, device: str, voices: VoiceCache) -> None:
         wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
     )
     service = replace(studio.service, device=device, attempts=1, stalled_minutes=_LONGEST_STALL_MINUTES)
+    stopping, threads = Stopping(service.grace_s), service.threads or None
     context = WorkerContext(
-        studio.settings, service, studio.database, studio.storage, voices, Stopping(service.grace_s), log,
-        threads=service.threads or None,
-    )  # fmt: skip
+        studio.settings, service, studio.database, studio.storage, voices, stopping, log, threads=threads
+    )
     outcome = "given back"  # stays so after a second Ctrl-C, which nothing below catches
     try:
         outcome = run_task(context, task)

@@ -12,9 +12,12 @@ import httpcore
 import httpx
 
 _FAILURES = (
-    httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError, httpcore.ProxyError,
+    httpcore.TimeoutException,
+    httpcore.NetworkError,
+    httpcore.ProtocolError,
+    httpcore.ProxyError,
     httpcore.UnsupportedProtocol,
-)  # fmt: skip
+)
 
 
 class TimedTransport(httpx.BaseTransport):
@@ -37,12 +40,9 @@ class TimedTransport(httpx.BaseTransport):
         called = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
         assert isinstance(request.stream, httpx.SyncByteStream)
         with _as_of_httpx():
-            answer = self._pool(url).handle_request(
-                httpcore.Request(
-                    request.method, called,
-                    headers=request.headers.raw, content=request.stream, extensions=request.extensions,
-                )
-            )  # fmt: skip
+            raw, more = request.headers.raw, request.extensions
+            sent = httpcore.Request(request.method, called, headers=raw, content=request.stream, extensions=more)
+            answer = self._pool(url).handle_request(sent)
         headers = [(name, value) for name, value in answer.headers if name.lower() != b"location"]
         return httpx.Response(answer.status, headers=headers, stream=_Body(answer), extensions=answer.extensions)
 
@@ -62,10 +62,8 @@ class TimedTransport(httpx.BaseTransport):
             return httpcore.ConnectionPool(self._certificates, network_backend=self._backend)
         given = httpx.Proxy(proxy if "://" in proxy else f"http://{proxy}")
         kind = httpcore.SOCKSProxy if given.url.scheme.startswith("socks") else httpcore.HTTPProxy
-        return kind(
-            httpcore.URL(str(given.url)),
-            proxy_auth=given.raw_auth, ssl_context=self._certificates, network_backend=self._backend,
-        )  # fmt: skip
+        url = httpcore.URL(str(given.url))
+        return kind(url, proxy_auth=given.raw_auth, ssl_context=self._certificates, network_backend=self._backend)
 
 
 def unlimited(response: httpx.Response) -> None:

@@ -91,11 +91,10 @@ def make(job: Job, asked: Conversion, song: Song, source: Path) -> Rendered:
     names = ["vocal", "backing", *islice(chain(["stem"], more_lanes()), len(whole.stems))]
     vocal, backing, *stems = (job.folder / f"{name}.wav" for name in names)
     files = SongFiles(job.folder / "mix.wav", vocal, backing, stems)
-    done = make_song(
-        whole, files, partial(voice_for, job, untrained=asked.untrained), StoredStages(job), job.separator,
-        by_style(asked.preset, asked.settings), job.heartbeat.report,
-        Work(job.context.device, job.context.installation, threads=job.context.threads),
-    )  # fmt: skip
+    settings, voices = by_style(asked.preset, asked.settings), partial(voice_for, job, untrained=asked.untrained)
+    work = Work(job.context.device, job.context.installation, threads=job.context.threads)
+    report = job.heartbeat.report
+    done = make_song(whole, files, voices, StoredStages(job), job.separator, settings, report, work)
     converted = [one for one in done.conversions if one]
     return replace(
         _rendered(job, asked, files.mix, converted, done.mix.unsigned),
@@ -120,16 +119,14 @@ def _in_parts(job: Job, asked: Conversion, song: Song, source: Path) -> Rendered
         survey.refuse_silence()
         warning = survey.dryness.warning if survey.dryness else None
 
-    done = convert_parts(
-        source, target, list(song.parts), partial(voice_for, job, untrained=asked.untrained),
-        by_style(asked.preset, asked.settings), job.heartbeat.report,
-        Work(job.context.device, job.context.installation, threads=job.context.threads), surveyed,
-    )  # fmt: skip
-    notes = [*notes_of([source]), find_two_pitches(source).sentence, done.level_warning, done.notes_warning]
-    return replace(
-        _rendered(job, asked, target, [done], done.unsigned), warning=warning, notes=tuple(filter(None, notes)),
-        lowered_db=done.lowered_db or None,
-    )  # fmt: skip
+    settings, voices = by_style(asked.preset, asked.settings), partial(voice_for, job, untrained=asked.untrained)
+    work = Work(job.context.device, job.context.installation, threads=job.context.threads)
+    report, parts = job.heartbeat.report, list(song.parts)
+    done = convert_parts(source, target, parts, voices, settings, report, work, surveyed)
+    said = [*notes_of([source]), find_two_pitches(source).sentence, done.level_warning, done.notes_warning]
+    notes, lowered_db = tuple(filter(None, said)), done.lowered_db or None
+    rendered = _rendered(job, asked, target, [done], done.unsigned)
+    return replace(rendered, warning=warning, notes=notes, lowered_db=lowered_db)
 
 
 def _rendered(

@@ -86,10 +86,8 @@ def main() -> int:
         _prepare(order)
         storage = open_storage(service.storage_url, settings.data, create=False)
         share = _share(order)
-        context = WorkerContext(
-            settings, service, database, storage, VoiceCache(), stopping, log, order.number,
-            share.threads if share else order.threads,
-        )  # fmt: skip
+        voices, threads = VoiceCache(), share.threads if share else order.threads
+        context = WorkerContext(settings, service, database, storage, voices, stopping, log, order.number, threads)
         return _work(context, order, woken, share.at_work if share else contextlib.nullcontext)
     except StudioError as trouble:  # before the first task
         log.warning("worker_ended", reason=str(trouble))

@@ -21,9 +21,8 @@ _OF_THE_PAGE = FOLDER.parent / "page" / "pictures"
 def pages_in(code: str, home: str = "") -> Mapping[str, str]:
     """Return the pages in a language by the names of their files; home: where the studio is, seen from them."""
     names = [START, *PAGES]
-    return {f"{name}.html": _page(name, after, translator(code), home) for name, after in zip(
-        names, [*names[1:], ""], strict=True
-    )}  # fmt: skip
+    followed = zip(names, [*names[1:], ""], strict=True)
+    return {f"{name}.html": _page(name, after, translator(code), home) for name, after in followed}
 
 
 @cache

@@ -111,9 +111,11 @@ class ServiceSettings(ServiceConstants):
         "", tr("PEM file of a certificate to sign with, and its authorities; default: our own.")
     )
     certificate_key: str = text_setting("", tr("PEM file of the private key of `certificate`."))
-    consent: str = text_setting("optional", tr(
-        "Whether a voice must state its owner's consent to be created, imported or used.",
-    ), ("optional", "required"))  # fmt: skip
+    consent: str = text_setting(
+        "optional",
+        tr("Whether a voice must state its owner's consent to be created, imported or used."),
+        ("optional", "required"),
+    )
     allow_unknown_fields: str = text_setting(
         "off", tr("Ignore unknown fields of calls, and name them in the header Ignored-Fields."), ("on", "off")
     )

@@ -35,8 +35,13 @@ PATIENCE = "patience_s"
 _BUSY_PAUSE_S = 0.01
 DATABASE_FILE = "studio.sqlite"
 # of libpq: otherwise a server that has vanished from the network blocks for a quarter of an hour
-_AWAY = {"connect_timeout": 10, "keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3,
-         "tcp_user_timeout": 20_000}  # fmt: skip
+_AWAY = {
+    "connect_timeout": 10,
+    "keepalives_idle": 15,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+}
 _SQLITE_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)  # the latter if the disk is too full for its shared memory
 _SQLITE_DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
 _SQLITE_READ_ONLY = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM)

@@ -369,11 +369,8 @@ def request_cancel(database: Database, account_id: str, task_id: str, also: Also
     also: further work in the same transaction. Raises NotFound, and WrongState for an ended task."""
     waits = tasks.c.state == "queued"
     own = and_(tasks.c.id == task_id, tasks.c.account_id == account_id, tasks.c.state.in_(ACTIVE))
-    wanted = update(tasks).where(own).values(
-        cancel_requested=1,
-        state=case((waits, "cancelled"), else_=tasks.c.state),
-        finished_at=case((waits, Now()), else_=None),
-    )  # fmt: skip
+    ended, at = case((waits, "cancelled"), else_=tasks.c.state), case((waits, Now()), else_=None)
+    wanted = update(tasks).where(own).values(cancel_requested=1, state=ended, finished_at=at)
     find(database, account_id, task_id)
     with database.write() as connection:
         row = connection.execute(wanted.returning(tasks)).one_or_none()
