@@ -26,8 +26,7 @@ class TimedTransport(httpx.BaseTransport):
 
     def __init__(self, answer_s: float, first: httpx.URL, takes_proxies: bool = True) -> None:
         """first: what will be called; RuntimeError, OSError and httpx.InvalidURL if its proxy or the certificates
-        cannot be used. takes_proxies: whether those of the environment are used.
-        """
+        cannot be used. takes_proxies: whether those of the environment are used."""
         self._backend = _Backend(answer_s)
         self._certificates = httpx.create_ssl_context()
         self._proxies = getproxies() if takes_proxies else {}

@@ -119,14 +119,8 @@ class ObjectStorage(_Stored):
                 raise SettingsError(tr("The storage has no such bucket. Create it, or choose another.")) from trouble
             raise
 
-    def put_bytes(self, data: bytes, key: str) -> None:
-        self._put(data, key)
-
-    def put_file(self, path: Path, key: str) -> None:
-        """Store a file, which may be moved."""
-        self._put(path, key)
-
-    def _put(self, content: Path | bytes, key: str) -> None:
+    def put_file(self, content: Path | bytes, key: str) -> None:
+        """Store a file, which may be moved, or a small one's contents."""
         checked(key)
         try:
             with _understood():
@@ -135,6 +129,8 @@ class ObjectStorage(_Stored):
             if isinstance(content, Path) and not content.exists():
                 raise
             raise Unavailable(tr("The storage has no such bucket."), _RETRY_S, UNREACHABLE) from cause
+
+    put_bytes = put_file
 
     def copy(self, key: str, target: str) -> None:
         """Copy a stored file to a second key; later changes to either leave the other alone. Raises NotFound."""
