@@ -45,7 +45,8 @@ _TROUBLE_S = 2.0  # before the next attempt after a database failure
 @dataclass(frozen=True)
 class Order:
     """The order of a worker. cores: the file of shares of cores, if there is one, and its `place` there.
-    idle_s: it exits after so long without a task; 0: never. number: its index within its lane."""
+    idle_s: it exits after so long without a task; 0: never. number: its index within its lane. data: the folder, empty
+    for a node's own; version: of the program that a node must have, too."""
 
     data: str
     service: ServiceSettings
@@ -56,6 +57,7 @@ class Order:
     number: int = 0
     cores: str = ""
     place: int = 0
+    version: str = ""
 
     def as_line(self) -> str:
         return json.dumps(asdict(self)) + "\n"
@@ -157,15 +159,20 @@ def load_what_is_needed(lane: str, threads: int) -> None:
         importlib.import_module(name)
 
 
-def _listen(lines: Iterable[bytes], stopping: Stopping, woken: threading.Event) -> None:
-    """Obey stdin until it ends, and make sure that the process then exits."""
+def obey(lines: Iterable[bytes], woken: threading.Event, stop: Callable[[], None]) -> None:
+    """Wake with each line on stdin, until it ends or a line says to stop."""
     with contextlib.suppress(OSError, ValueError):
         for line in lines:
             if line == STOP:
                 break
             woken.set()
-    stopping.ask()
+    stop()
     woken.set()
+
+
+def _listen(lines: Iterable[bytes], stopping: Stopping, woken: threading.Event) -> None:
+    """Obey stdin until it ends, and make sure that the process then exits."""
+    obey(lines, woken, stopping.ask)
     while not stopping.is_over(OVERDUE_S):
         time.sleep(0.2)
     os._exit(DISTURBED)  # it hangs; its task's lease will expire

@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -29,7 +29,7 @@ from studio.executors.ray.work import NOTHING, TROUBLE
 from studio.executors.recovery import recover, signs_of, waiting
 from studio.executors.retries import Backoff
 from studio.executors.supervisor import Supervisor, keep_house
-from studio.executors.worker import OVERDUE_S, STOP, read_order
+from studio.executors.worker import OVERDUE_S, obey, read_order
 from studio.settings.environment import Settings
 from studio.settings.logs import start_logs
 from studio.settings.service import ServiceSettings
@@ -198,7 +198,7 @@ def main() -> int:
     stopping, woken = threading.Event(), threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)  # the service closes stdin when it stops
-    threading.Thread(target=_listen, args=(orders, stopping, woken), name="orders", daemon=True).start()
+    threading.Thread(target=obey, args=(orders, woken, stopping.set), name="orders", daemon=True).start()
     start_logs(level=service.log_level)
     log: FilteringBoundLogger = structlog.get_logger("studio.dispatcher")
     database = open_database(database_url(service.database_url, settings.data), create=False)
@@ -237,17 +237,6 @@ def _go_on(
             trouble.over()
         if woken.wait(_LOOK_S):
             woken.clear()
-
-
-def _listen(lines: Iterable[bytes], stopping: threading.Event, woken: threading.Event) -> None:
-    """Obey the orders on stdin until it ends."""
-    with contextlib.suppress(OSError, ValueError):
-        for line in lines:
-            if line == STOP:
-                break
-            woken.set()
-    stopping.set()
-    woken.set()
 
 
 if __name__ == "__main__":
