@@ -31,9 +31,8 @@ from studio.store.records.conversion import Conversion
 from studio.store.storage import Storage
 from studio.store.tables import tasks as rows
 
-if TYPE_CHECKING:  # loads torch
-    from engine.songs.separation import OnnxSeparator
-    from engine.workers import Threads
+if TYPE_CHECKING:
+    from engine.workers import Threads  # loads torch
 
 _RETRY_S = 5.0
 
@@ -144,13 +143,6 @@ class Job:
             text = tr("The result could not be stored. Try again.")
             raise Unavailable(text, _RETRY_S, "storage_unreachable") from cause
         return key
-
-    def separator(self) -> "OnnxSeparator":
-        """Return what takes the vocal out of a song. Raises what `checked_separator` raises."""
-        from engine.songs.separation import OnnxSeparator
-        from engine.songs.separator_file import checked_separator
-
-        return OnnxSeparator(checked_separator(self.context.settings.separators))
 
     def fetch_as(self, key: str, name: str) -> Path:
         """Fetch a stored file into a folder of its own, since several may have the same name. Raises NotFound."""

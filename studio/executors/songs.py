@@ -23,6 +23,7 @@ from studio.store.tasks import list_tasks
 if TYPE_CHECKING:
     from engine.features.survey import Survey
     from engine.songs.part_conversion import PartsConversion
+    from engine.songs.separation import OnnxSeparator
     from engine.songs.song import Song as WholeSong
 
 _MOST_CANCELLED = 3  # tasks in whose stages to look
@@ -94,7 +95,7 @@ def make(job: Job, asked: Conversion, song: Song, source: Path) -> Rendered:
     settings, voices = by_style(asked.preset, asked.settings), partial(voice_for, job, untrained=asked.untrained)
     work = Work(job.context.device, job.context.installation, threads=job.context.threads)
     report = job.heartbeat.report
-    done = make_song(whole, files, voices, StoredStages(job), job.separator, settings, report, work)
+    done = make_song(whole, files, voices, StoredStages(job), partial(separator_of, job), settings, report, work)
     converted = [one for one in done.conversions if one]
     return replace(
         _rendered(job, asked, files.mix, converted, done.mix.unsigned),
@@ -165,3 +166,11 @@ def _whole(job: Job, song: Song, source: Path) -> "WholeSong":
     stems = [Stem(sent[name], list(parts), faders.get(name, Fader())) for name, parts in sung.items() if name in sent]
     lead = Stem(source, list(song.parts), faders.get("vocal", Fader()))
     return WholeSong(lead, sent.get("backing"), song.separate, song.offset_s, stems, faders.get("backing", Fader()))
+
+
+def separator_of(job: Job) -> "OnnxSeparator":
+    """Return what takes the vocal out of a song. Raises what `checked_separator` raises."""
+    from engine.songs.separation import OnnxSeparator
+    from engine.songs.separator_file import checked_separator
+
+    return OnnxSeparator(checked_separator(job.context.settings.separators))

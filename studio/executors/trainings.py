@@ -17,6 +17,7 @@ from studio.errors import NotFound, StudioError
 from studio.executors.heartbeat import changed_ns
 from studio.executors.job import Job
 from studio.executors.retries import SHORT_PATIENCE_S, retry
+from studio.executors.songs import separator_of
 from studio.executors.untrained import make_ahead
 from studio.store.accounts import account_prefix
 from studio.store.catalogue import (
@@ -77,7 +78,7 @@ def _without_music(job: Job, workspace: Workspace, dataset: Dataset) -> Dataset:
 
     report = job.heartbeat.report
     try:
-        return remove_music(dataset, examined(dataset, report), job.separator(), report)
+        return remove_music(dataset, examined(dataset, report), separator_of(job), report)
     finally:
         workspace.save_recordings(dataset.recordings)
 

@@ -138,17 +138,14 @@ tasks = Table(
     Index(None, "account_id", "kind", "state"),
     Index(None, "account_id", "recording", "created_at", "id"),
     Index(None, "finished_at"),
-)
+    # only one training per voice may run, also under concurrent claims
+    Index(
+        "uq_tasks_running_training", "account_id", "model_id",
+        unique=True, sqlite_where=_RUNNING_TRAINING, postgresql_where=_RUNNING_TRAINING,
+    ),
+)  # fmt: skip
 
 Index("ix_tasks_queue", tasks.c.state, tasks.c.queue, tasks.c.turn, tasks.c.created_at, tasks.c.id)
-Index(  # only one training per voice may run, also under concurrent claims
-    "uq_tasks_running_training",
-    tasks.c.account_id,
-    tasks.c.model_id,
-    unique=True,
-    sqlite_where=_RUNNING_TRAINING,
-    postgresql_where=_RUNNING_TRAINING,
-)
 
 deadlines = Table(
     "deadlines",
