@@ -17,6 +17,7 @@ from starlette.responses import Response, StreamingResponse
 from engine.audio.containers import CONTAINERS
 from engine.texts import tr
 from studio.actions.recordings import open_file
+from studio.http.routes.answers import described
 from studio.http.routes.call import Calling
 from studio.http.routes.documentation import Responses, problems
 from studio.store.accounts import owner_of_key
@@ -108,11 +109,7 @@ def _seconds(date: str | None) -> float | None:
 
 
 @router.get(
-    "/files/{key:path}",
-    operation_id="get_file",
-    summary="Fetch a file",
-    response_class=StreamingResponse,
-    responses=_RESPONSES,
+    "/files/{key:path}", response_class=StreamingResponse, **described("get_file", "Fetch a file", None, _RESPONSES)
 )
 async def get_file(call: Calling, request: Request, key: str, expires: Expires, signature: Signature) -> Response:
     """Return a file by its signed link. No token is needed."""

@@ -25,6 +25,7 @@ from studio.actions.tasks import cancel_task
 from studio.actions.voices.voice import models_view
 from studio.errors import NotFound, StudioError, TooLarge, TooMany, Unauthorised, Unavailable
 from studio.http.bodies import JSON, MULTIPART, URLENCODED
+from studio.http.routes.answers import described
 from studio.http.routes.call import Call, Calling
 from studio.http.routes.conversions import FURTHER_FIELDS, started_conversion
 from studio.http.routes.documentation import OF_UPLOADS, Described, Responses, also_named, body, file_field, problems
@@ -79,11 +80,7 @@ _SILENT = tr("The speech service cannot be reached, or refuses. Check --speech-u
 
 
 @router.get(
-    "/models",
-    operation_id="openai_list_models",
-    summary="List voices as OpenAI lists models",
-    response_model=OpenaiModels,
-    responses=problems(422),
+    "/models", **described("openai_list_models", "List voices as OpenAI lists models", OpenaiModels, problems(422))
 )
 async def list_openai_models(call: Calling) -> JSONResponse:
     """List usable voices as OpenAI's services list models."""
@@ -92,10 +89,7 @@ async def list_openai_models(call: Calling) -> JSONResponse:
 
 @router.get(
     "/models/{model_id}",
-    operation_id="openai_get_model",
-    summary="Show a voice as OpenAI shows models",
-    response_model=OpenaiModel,
-    responses=problems(404, 422),
+    **described("openai_get_model", "Show a voice as OpenAI shows models", OpenaiModel, problems(404, 422)),
 )
 async def show_openai_model(call: Calling, model_id: Annotated[str, InPath(max_length=64)]) -> JSONResponse:
     """Show a usable voice as OpenAI's services show models."""
@@ -105,11 +99,7 @@ async def show_openai_model(call: Calling, model_id: Annotated[str, InPath(max_l
 
 
 @router.get(
-    "/audio/voices",
-    operation_id="openai_list_voices",
-    summary="List voices to choose from",
-    response_model=NamedVoices,
-    responses=problems(422),
+    "/audio/voices", **described("openai_list_voices", "List voices to choose from", NamedVoices, problems(422))
 )
 async def list_openai_voices(call: Calling) -> JSONResponse:
     """List usable voices by id and name, for programs that let their users choose one."""
