@@ -19,9 +19,9 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.telemetry import TelemetryConfig
 from starlette.exceptions import HTTPException
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.routing import Mount, Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from engine.errors import EngineError, SettingsError
 from engine.texts import tr
@@ -40,6 +40,7 @@ from studio.http.metrics import Metrics
 from studio.http.middleware import API, DOCUMENTATION, ServerState, ServiceMiddleware
 from studio.http.protocol import BoundedProtocol, BoundedWebSocket
 from studio.http.rights import RightsWatch
+from studio.http.root_path import RootPath
 from studio.http.routes import (
     callbacks,
     conversions,
@@ -265,21 +266,3 @@ class _UnknownAddress:
 def _unknown_addresses() -> list[Route]:
     paths = [path for area in sorted(API | DOCUMENTATION) for path in (f"/{area}", f"/{area}/{{rest:path}}")]
     return [Route(path, _UnknownAddress(), include_in_schema=False) for path in paths]
-
-
-class RootPath:
-    """ASGI app around another that never sees the path it is served under. path_prefix: as "/studio", or empty."""
-
-    def __init__(self, app: ASGIApp, path_prefix: str) -> None:
-        self._app, self._prefix = app, path_prefix
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Remove the path if it is there; the bare path leads to its folder, where the page's relative links work."""
-        path = scope.get("path", "")
-        if self._prefix and path == self._prefix:
-            await RedirectResponse(f"{self._prefix}/")(scope, receive, send)
-            return
-        if self._prefix and path.startswith(f"{self._prefix}/"):
-            raw = scope["raw_path"].removeprefix(self._prefix.encode())
-            scope = {**scope, "path": path.removeprefix(self._prefix), "raw_path": raw}
-        await self._app(scope, receive, send)

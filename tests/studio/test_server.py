@@ -13,12 +13,8 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
-from starlette.applications import Starlette
-from starlette.responses import PlainTextResponse
-from starlette.routing import Route
-from starlette.testclient import TestClient
 
-from studio.server import KEEP_ALIVE_S, RootPath
+from studio.server import KEEP_ALIVE_S
 from studio.settings.environment import HOME_VARIABLE, PREFIX
 from tests.engine.rvc.models import checkpoint_of
 from tests.engine.rvc.test_onnx_models import small_model
@@ -168,30 +164,3 @@ def test_server_and_page_load_no_network_and_no_reader_of_files_whatever_they_do
     command = [sys.executable, "-m", "tests.server_at_work", str(tmp_path), *models]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stderr[-3000:]
-
-
-async def answer(request):
-    return PlainTextResponse(request.scope["raw_path"].decode())
-
-
-def client(path_prefix: str) -> TestClient:
-    return TestClient(RootPath(Starlette(routes=[Route("/{path:path}", answer)]), path_prefix))
-
-
-@pytest.mark.parametrize(
-    ("path_prefix", "asked", "seen"),
-    [
-        ("", "/studio/models", "/studio/models"),
-        ("/studio", "/studio/models", "/models"),
-        ("/studio", "/models", "/models"),  # the proxy has removed it
-        ("/studio", "/studios/models", "/studios/models"),
-        ("/a/b", "/a/b/files/x%20y", "/files/x%20y"),
-    ],
-)
-def test_root_path_removes_the_prefix_once(path_prefix, asked, seen):
-    assert client(path_prefix).get(asked).text == seen
-
-
-def test_root_path_redirects_the_bare_prefix_to_a_trailing_slash():
-    answer = client("/studio").get("/studio", follow_redirects=False)
-    assert (answer.status_code, answer.headers["location"]) == (307, "/studio/")
