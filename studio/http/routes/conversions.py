@@ -16,6 +16,7 @@ from studio.actions.conversions.conversion import ConversionRequest, conversion_
 from studio.actions.conversions.views import CompletedConversion, UnfinishedConversion
 from studio.actions.recordings import verify_file
 from studio.http.bodies import MULTIPART, Form, UploadedFile
+from studio.http.routes.answers import described
 from studio.http.routes.call import Call, Calling
 from studio.http.routes.checked_answers import CheckedRoute
 from studio.http.routes.documentation import OF_UPLOADS, Described, also_named, body, file_field, problems
@@ -151,11 +152,9 @@ async def verify(call: Calling) -> JSONResponse:
 
 @router.get(
     "/check-task/{task_id}",
-    operation_id="check_task",
-    summary="Check a conversion",
-    response_model=CompletedConversion | UnfinishedConversion,
-    responses=problems(404, 422),
-    openapi_extra=PREFERENCE,
+    **described(
+        "check_task", "Check a conversion", CompletedConversion | UnfinishedConversion, problems(404, 422), PREFERENCE
+    ),
 )
 async def check_task(call: Calling, task_id: str) -> JSONResponse:
     """Report the status of a conversion, and the links to its takes once it is completed."""

@@ -108,11 +108,9 @@ _IMPORTED = {
 
 @router.post(
     "/models/import",
-    operation_id="import_model",
-    summary="Import a voice",
-    response_model=ModelId,
-    responses=problems(409, *OF_UPLOADS),
-    openapi_extra=body(_IMPORTED, (_PACKAGE,), MULTIPART),
+    **described(
+        "import_model", "Import a voice", ModelId, problems(409, *OF_UPLOADS), body(_IMPORTED, (_PACKAGE,), MULTIPART)
+    ),
 )
 async def import_package(call: Calling) -> JSONResponse:
     """Import a voice that was exported here or elsewhere, or a model of RVC."""
