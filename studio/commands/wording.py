@@ -1,12 +1,8 @@
 """The language of the terminal: what a person reads is translated here; paths, ids and JSON for scripts stay."""
 
-import os
 import re
-import shutil
-import sys
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -14,7 +10,7 @@ from rich.cells import cell_len
 from rich.markup import escape
 from typer.core import TyperArgument, TyperGroup, TyperOption
 
-from engine.installed import NAME, add_extra, shown_path
+from engine.installed import add_extra
 from engine.texts import tr
 from studio.languages.known import ENGLISH, LANGUAGES, chosen_by, of_environment
 from studio.languages.sorting import sort_key
@@ -166,14 +162,3 @@ def _plain(described: "Command | TyperOption | TyperArgument") -> str:
 
 def _paragraphs(text: str) -> str:
     return "\n\n".join(map(translated, text.split("\n\n")))
-
-
-def installed_name(called: str) -> str:
-    """Return what to type for this program: its command's name where that is found, else its path.
-    called: the program's own first argument. Only where no command is installed it is `python -m studio`."""
-    by_name = Path(called).stem == PROGRAM
-    script = Path(called) if by_name else Path(sys.executable).with_name(NAME + (".exe" if os.name == "nt" else ""))
-    found = shutil.which(PROGRAM)
-    if not script.is_file():
-        return PROGRAM if by_name else BY_MODULE
-    return PROGRAM if found and script.samefile(found) else shown_path(script.absolute())

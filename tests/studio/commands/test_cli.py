@@ -24,7 +24,7 @@ from engine.audio.files import read_audio
 from studio.commands.cli import app, main
 from studio.commands.demo import bundled_sample
 from studio.commands.failures import STOPPED
-from studio.commands.wording import installed_name
+from studio.commands.program import installed_name
 
 RATE = 44_100
 API_FIELDS = {

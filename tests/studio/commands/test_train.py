@@ -27,7 +27,7 @@ from studio.commands.in_process import local_studio
 from studio.executors.worker_ids import owner_of
 from studio.store.catalogue import find_model
 from studio.store.tasks import claim, list_tasks, request_cancel
-from studio.store.training_snapshots import LOCK_FILE
+from studio.store.workspaces import LOCK_FILE
 
 
 def run(*arguments: object):
