@@ -40,7 +40,6 @@ from studio.commands.path_arguments import read_pasted_paths
 from studio.commands.presets import presets
 from studio.commands.program import installed_name
 from studio.commands.projects import projects
-from studio.commands.quiet import QuietOption, add_quiet
 from studio.commands.reaper import reaper
 from studio.commands.rvc import rvc
 from studio.commands.separation import separation
@@ -67,6 +66,7 @@ from studio.settings.options import DEFAULT, OR_THE_ENVIRONMENTS, OR_THE_PRESETS
 if TYPE_CHECKING:
     from typer._click import Command, Context
 
+_QUIET = "--quiet"  # before a command, or after it
 _COMPLETIONS = ("--install-completion", "--show-completion")
 # of a dataclass whose fields are options: its module and name, their panel, and what is said of defaults
 _Mirrored = tuple[str, str, str, str]
@@ -119,7 +119,8 @@ class Commands(TyperGroup):
             for path, one in named(command, name or ""):
                 add_examples(one, path)
             for one in leaves(command):
-                add_quiet(one)
+                if not any(_QUIET in parameter.opts for parameter in one.params):
+                    one.params += [parameter for parameter in self.params if _QUIET in parameter.opts]
                 read_pasted_paths(one)
         return name, command, rest
 
@@ -167,6 +168,11 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _choose_quiet(quiet: bool) -> None:
+    if quiet:
+        be_quiet(True)
+
+
 @app.callback()
 def root(
     language: Annotated[
@@ -178,7 +184,13 @@ def root(
     version: Annotated[
         bool, typer.Option("--version", is_eager=True, callback=_show_version, help=tr("Show the version and exit."))
     ] = False,
-    quiet: QuietOption = False,
+    quiet: Annotated[
+        bool,
+        typer.Option(
+            "-q", _QUIET, is_eager=True, callback=_choose_quiet, help=tr("Show only results and errors."),
+            expose_value=False,
+        ),
+    ] = False,
 ) -> None:
     """Timbre Studio: the same performance in another voice."""
     # Commands has read it before the help was made

@@ -21,7 +21,7 @@ from studio.commands.recordings import find_recordings
 from studio.commands.result_names import ResultNames
 from studio.commands.results_text import TakesPrinter, print_song
 from studio.commands.song_options import SongOptions
-from studio.settings.options import DeviceOption, read_settings
+from studio.settings.options import DeviceOption, option, read_settings
 
 if TYPE_CHECKING:  # the engine takes seconds to load
     from engine.audio.result_format import ResultFormat
@@ -29,6 +29,15 @@ if TYPE_CHECKING:  # the engine takes seconds to load
     from studio.commands.takes import TakesWanted
 
 _SONGS = tr("Songs and several voices")
+_OUTPUT = tr(
+    "A file (.wav, .flac, .mp3, .m4a, .ogg, .aiff), a folder, which is made, a template as "
+    "out/{name}.{voice}.{take}.flac, or - for standard output. Default: named after the recording and the "
+    "voice, in this folder."
+)
+_EFFECTS = tr(
+    "EQ, dynamics and reverb on the takes: clean, vocal, speech, hall or off. (Default: off, or the preset's.)"
+)
+_JOBS = tr("How many recordings to convert side by side; they share the cores, and the results are the same.")
 
 Recordings = Annotated[
     list[Path],
@@ -42,116 +51,52 @@ Recordings = Annotated[
 def convert(
     sources: Recordings,
     voice: VoiceId = DEFAULT_VOICE,
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="FILE|FOLDER|TEMPLATE|-",
-            rich_help_panel=RESULTS,
-            help=tr(
-                "A file (.wav, .flac, .mp3, .m4a, .ogg, .aiff), a folder, which is made, a template as "
-                "out/{name}.{voice}.{take}.flac, or - for standard output. Default: named after the recording and the "
-                "voice, in this folder."
-            ),
-        ),
-    ] = None,
+    output: Annotated[str | None, option("FILE|FOLDER|TEMPLATE|-", _OUTPUT, "-o", "--output", panel=RESULTS)] = None,
     form: Form = None,
     overwrite: Annotated[
-        bool,
-        typer.Option(
-            "--overwrite", rich_help_panel=RESULTS, help=tr("Replace files that exist; else a result gets a number.")
-        ),
+        bool, option(None, tr("Replace files that exist; else a result gets a number."), "--overwrite", panel=RESULTS)
     ] = False,
     skip_existing: Annotated[
-        bool,
-        typer.Option(
-            "--skip-existing", rich_help_panel=RESULTS, help=tr("Leave recordings out whose results are there.")
-        ),
+        bool, option(None, tr("Leave recordings out whose results are there."), "--skip-existing", panel=RESULTS)
     ] = False,
     project: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", rich_help_panel=RESULTS, help=tr("The name of its project. Default: as the recording's.")
-        ),
+        str | None, option("NAME", tr("The name of its project. Default: as the recording's."), panel=RESULTS)
     ] = None,
     no_project: Annotated[
-        bool, typer.Option("--no-project", rich_help_panel=RESULTS, help=tr("Keep nothing of it in the studio."))
+        bool, option(None, tr("Keep nothing of it in the studio."), "--no-project", panel=RESULTS)
     ] = False,
     dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", rich_help_panel=RESULTS, help=tr("Only print what the results would be called.")),
+        bool, option(None, tr("Only print what the results would be called."), "--dry-run", panel=RESULTS)
     ] = False,
     preset: Annotated[
         str,
-        typer.Option(
-            metavar="auto|melodic|rhythmic|spoken|NAME",
-            help=tr("Settings for singing, rap or speech, or saved on the page; auto detects the style."),
+        option(
+            "auto|melodic|rhythmic|spoken|NAME",
+            tr("Settings for singing, rap or speech, or saved on the page; auto detects the style."),
         ),
     ] = "auto",
-    effects: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PRESET",
-            help=tr(
-                "EQ, dynamics and reverb on the takes: clean, vocal, speech, hall or off. "
-                "(Default: off, or the preset's.)"
-            ),
-        ),
-    ] = None,
-    scores: Annotated[
-        bool,
-        typer.Option(
-            "--scores",
-            help=tr(
-                "Show how much of the performance each take kept.",
-            ),
-        ),
-    ] = False,
+    effects: Annotated[str | None, option("PRESET", _EFFECTS)] = None,
+    scores: Annotated[bool, option(None, tr("Show how much of the performance each take kept."), "--scores")] = False,
     as_json: AsJson = False,
     device: DeviceOption = "auto",
     threads: Threads = None,
-    jobs: Annotated[int, typer.Option("--jobs", metavar="N", min=1, max=64, help=tr(
-        "How many recordings to convert side by side; they share the cores, and the results are the same.",
-    ))] = 1,
+    jobs: Annotated[int, typer.Option("--jobs", metavar="N", min=1, max=64, help=_JOBS)] = 1,
     track: Track = None,
-    separate: Annotated[
-        bool, typer.Option("--separate", help=tr("FILE is a whole song."), rich_help_panel=_SONGS)
-    ] = False,
+    separate: Annotated[bool, option(None, tr("FILE is a whole song."), "--separate", panel=_SONGS)] = False,
     backing: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE|keep",
-            rich_help_panel=_SONGS,
-            help=tr(
-                "Mix with this instrumental, or what is left of the song.",
-            ),
-        ),
+        str | None, option("FILE|keep", tr("Mix with this instrumental, or what is left of the song."), panel=_SONGS)
     ] = None,
     offset: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SECONDS", rich_help_panel=_SONGS, help=tr("How much later than the backing the vocal begins.")
-        ),
+        float | None, option("SECONDS", tr("How much later than the backing the vocal begins."), panel=_SONGS)
     ] = None,
     part: Annotated[
         list[str] | None,
-        typer.Option(
-            "--from",
-            metavar='"1:42 ID"',
-            rich_help_panel=_SONGS,
-            help=tr("From there another voice, or keep. Repeat it."),
-        ),
+        option('"1:42 ID"', tr("From there another voice, or keep. Repeat it."), "--from", panel=_SONGS),
     ] = None,
     stem: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="FILE=ID", rich_help_panel=_SONGS, help=tr("A further singer's stem and voice, or =keep.")
-        ),
+        list[str] | None, option("FILE=ID", tr("A further singer's stem and voice, or =keep."), panel=_SONGS)
     ] = None,
-    vocal_db: Annotated[
-        float, typer.Option(metavar="-60..12", rich_help_panel=_SONGS, help=tr("The vocal's fader in the mix."))
-    ] = 0.0,
+    vocal_db: Annotated[float, option("-60..12", tr("The vocal's fader in the mix."), panel=_SONGS)] = 0.0,
     **given: str | None,
 ) -> None:
     """Convert recordings to another voice; prints the path of each result."""

@@ -14,7 +14,7 @@ from engine.errors import ProfileError
 from engine.files import on_track
 from engine.progress import Report
 from engine.texts import tr
-from studio.commands.arguments import Overwrite, Track
+from studio.commands.arguments import AsJson, Overwrite, Track
 from studio.commands.failures import in_one_sentence
 from studio.commands.plot_files import refuse_unknown_plot, write_figure
 from studio.commands.progress import progress_bar
@@ -22,6 +22,7 @@ from studio.commands.report_text import report_lines
 from studio.commands.result_names import free_path
 from studio.commands.wording import say, translated
 from studio.errors import NotFound
+from studio.settings.options import option
 
 if TYPE_CHECKING:  # the engine takes seconds to load
     from engine.datasets.report import DataReport
@@ -56,9 +57,14 @@ def create(
     consent_by: Annotated[str | None, _stated(tr("Who agreed."))] = None,
     consent_date: Annotated[str | None, _stated(tr("Date of the agreement."), "YYYY-MM-DD")] = None,
     track: Track = None,
-    remove_music: Annotated[bool, typer.Option("--remove-music", help=tr(
-        "Take the voice out of recordings that have music, with `separation`; the originals are kept.",
-    ))] = False,
+    remove_music: Annotated[
+        bool,
+        option(
+            None,
+            tr("Take the voice out of recordings that have music, with `separation`; the originals are kept."),
+            "--remove-music",
+        ),
+    ] = False,
 ) -> None:
     """Create a voice from recordings and examine them; prints the voice's id, which `train` takes."""
     from studio.actions.voices.datasets import create_examined
@@ -101,8 +107,8 @@ def report(
     source: Annotated[
         str, typer.Argument(metavar="ZIP|FOLDER|ID", help=tr("Recordings, or the id of a voice created from some."))
     ],
-    as_json: Annotated[bool, typer.Option("--json", help=tr("Print JSON."))] = False,
-    plot: Annotated[Path | None, typer.Option(metavar="OUT", help=tr("Write a chart: .png, .svg or .pdf."))] = None,
+    as_json: AsJson = False,
+    plot: Annotated[Path | None, option("OUT", tr("Write a chart: .png, .svg or .pdf."))] = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Report how suitable recordings are for a voice, what is wrong with each, and how to fix it."""

@@ -30,10 +30,7 @@ FILE = "defaults.toml"
 
 
 def own_defaults(commands: Mapping[str, "Command"], name: str) -> dict[str, object]:
-    """Return the defaults of a command and of all below it, as typer takes them.
-
-    Raises typer.BadParameter for a file that cannot be read, and for a command or an option that there is not.
-    """
+    """Return the defaults of a command and of all below it, as typer takes them. Raises typer.BadParameter."""
     path = load_settings().data / FILE
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))

@@ -1,8 +1,5 @@
 """Open the studio in this process, with the server's tables, whether or not a server is running.
-
-Tasks run here instead of in a worker: each is claimed in the transaction that queues it, so that no worker takes it,
-and appears in the history like any other.
-"""
+Each task is claimed in the transaction that queues it, so that no worker takes it."""
 
 import logging
 import os
@@ -41,10 +38,8 @@ _LIMITS = ("longest_audio_minutes", "largest_conversion_minutes", "conversions_p
 
 @contextmanager
 def local_studio(limited: bool = True, threads: int | None = None) -> Iterator[Studio]:
-    """Open this installation's studio during the block.
-
-    limited: with the limits of the service. threads: cores that its tasks use here, by default as the environment says.
-    """
+    """Open this installation's studio during the block; limited: with the limits of the service.
+    threads: cores that its tasks use here, by default as the environment says."""
     service = load_service_settings({} if threads is None else {"threads": str(threads)})
     if not limited:
         highest = {one.name: one.metadata["maximum"] for one in fields(service) if one.name in _LIMITS}
@@ -60,9 +55,7 @@ def carry_out(
     studio: Studio, start: Callable[[Studio], object], device: str = "auto", time_left: bool = True
 ) -> Task | None:
     """Carry out the task that `start` queues, with a progress bar; return it completed, None if none is queued.
-
-    time_left: as for `progress_bar`. Raises StudioError if the task fails, Cancelled if it is stopped.
-    """
+    Raises StudioError if the task fails, Cancelled if it is stopped."""
     with progress_bar(time_left) as report:
         return carry_out_reporting(studio, start, report, device, VoiceCache())
 
@@ -108,10 +101,10 @@ def _run(studio: Studio, task: Task, device: str, voices: VoiceCache) -> None:
         wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
     )
     service = replace(studio.service, device=device, attempts=1, stalled_minutes=_LONGEST_STALL_MINUTES)
+    stopping, threads = Stopping(service.grace_s), service.threads or None
     context = WorkerContext(
-        studio.settings, service, studio.database, studio.storage, voices, Stopping(service.grace_s), log,
-        threads=service.threads or None,
-    )  # fmt: skip
+        studio.settings, service, studio.database, studio.storage, voices, stopping, log, threads=threads
+    )
     outcome = "given back"  # stays so after a second Ctrl-C, which nothing below catches
     try:
         outcome = run_task(context, task)

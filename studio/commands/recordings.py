@@ -14,11 +14,8 @@ _RESULTS = tr("Results of earlier conversions in this folder are left out; name 
 
 def find_recordings(given: Sequence[Path]) -> list[Path]:
     """Return the files that are meant, each once: a folder's recordings are those in it and below, by name.
-
-    Results of earlier conversions are left out, of folders and beside other files, as a shell gives them for a pattern;
-    that is said. Where nothing else is named, they are meant. A pattern, which Windows leaves to
-    the program, is what it matches. Raises AudioError for what is not there, and for a folder without recordings.
-    """
+    Results of earlier conversions are left out, unless nothing else is named. A pattern, which Windows leaves to
+    the program, is what it matches. Raises AudioError for what is not there."""
     found = dict.fromkeys(path for one in _without_results(given) for path in _meant(one))
     return list({path.resolve(): path for path in reversed(found)}.values())[::-1]
 

@@ -25,10 +25,7 @@ def choose_help(arguments: Sequence[str]) -> None:
 
 
 def add_examples(command: "Command", name: str) -> None:
-    """Let the help of a command begin with its examples, and be short where that is asked for, unless it does.
-
-    name: with those of the groups that it is in, as it is typed.
-    """
+    """Let the help of a command begin with its examples, and be short where that is asked for, unless it does."""
     own = vars(command)
     if name in EXAMPLES and "format_help" not in own:
         own["format_help"] = partial(_formatted, command, name, command.format_help)

@@ -17,6 +17,7 @@ from studio.commands.parsing import command_group
 from studio.commands.result_names import free_path
 from studio.commands.tables import print_table
 from studio.commands.wording import in_order, say, translated
+from studio.settings.options import option
 
 if TYPE_CHECKING:  # the database takes a moment to load
     from studio.actions.rvc_models import FoundModel
@@ -40,7 +41,7 @@ voices = command_group(tr("List, export, import, blend and delete voices."))
 @in_one_sentence
 def list_all(
     context: typer.Context,
-    as_json: Annotated[bool, typer.Option("--json", help=tr("Print JSON, as the service's GET /models does."))] = False,
+    as_json: Annotated[bool, option(None, tr("Print JSON, as the service's GET /models does."), "--json")] = False,
 ) -> None:
     """List all voices, trained or not."""
     if context.invoked_subcommand:
@@ -91,18 +92,11 @@ def _states(studio: "Studio", model: "Model") -> list[str]:
 def export_voice(
     voice: VoiceId,
     output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="OUT",
-            help=tr("A file or a folder. Default: ID.voice.zip in this folder."),
-        ),
+        Path | None, option("OUT", tr("A file or a folder. Default: ID.voice.zip in this folder."), "-o", "--output")
     ] = None,
     overwrite: Overwrite = False,
     onnx: Annotated[
-        bool,
-        typer.Option("--onnx", help=tr("For other programs: a folder of networks with a host. Default: ID.onnx.")),
+        bool, option(None, tr("For other programs: a folder of networks with a host. Default: ID.onnx."), "--onnx")
     ] = False,
 ) -> None:
     """Export a voice as a file to import elsewhere; prints its path."""
@@ -127,22 +121,15 @@ def import_voices(
             help="ID.voice.zip, or a model of RVC: .pth, .onnx; a folder or zip of such models; or a https:// link.",
         ),
     ],
-    name: Annotated[
-        str | None, typer.Option(metavar="NAME", help=tr("Its name here. Default: its own, numbered if taken."))
-    ] = None,
+    name: Annotated[str | None, option("NAME", tr("Its name here. Default: its own, numbered if taken."))] = None,
     replaced: Annotated[
-        str | None,
-        typer.Option("--replace", metavar="ID", help=tr(
-            "Replace the model and profile of this voice; recordings stay.",
-        )),
+        str | None, option("ID", tr("Replace the model and profile of this voice; recordings stay."), "--replace")
     ] = None,
-    index: Annotated[
-        str | None, typer.Option(metavar="FILE", help=tr("The .index of a model of RVC, or a link to it."))
-    ] = None,
-    speaker: Annotated[int, typer.Option(help=tr("Of a model of RVC with several, from 0."))] = 0,
-    licence: Annotated[str | None, typer.Option(help=tr("Of a model of RVC, whose file states none."))] = None,
-    consent: Annotated[str | None, typer.Option(help=tr("Who gave consent to a model of RVC, and how."))] = None,
-    yes: Annotated[bool, typer.Option("--yes", help=tr("Do not ask."))] = False,
+    index: Annotated[str | None, option("FILE", tr("The .index of a model of RVC, or a link to it."))] = None,
+    speaker: Annotated[int, option(None, tr("Of a model of RVC with several, from 0."))] = 0,
+    licence: Annotated[str | None, option(None, tr("Of a model of RVC, whose file states none."))] = None,
+    consent: Annotated[str | None, option(None, tr("Who gave consent to a model of RVC, and how."))] = None,
+    yes: Annotated[bool, option(None, tr("Do not ask."), "--yes")] = False,
 ) -> None:
     """Import a voice, or all of a folder; prints their ids here."""
     from studio.actions.voices.packages import replace_model
@@ -206,8 +193,8 @@ def _report(studio: "Studio", identifier: str) -> None:
 def blend(
     first: Annotated[str, typer.Argument(metavar="FIRST", help=tr("A voice; `voices` lists them."))],
     second: Annotated[str, typer.Argument(metavar="SECOND", help=tr("Another voice."))],
-    share: Annotated[float, typer.Option(metavar="0..1", help=tr("The share of the second voice."))] = 0.5,
-    name: Annotated[str | None, typer.Option(help=tr("The new voice's name. Default: named after both."))] = None,
+    share: Annotated[float, option("0..1", tr("The share of the second voice."))] = 0.5,
+    name: Annotated[str | None, option(None, tr("The new voice's name. Default: named after both."))] = None,
 ) -> None:
     """Blend two voices into a new one; prints its id."""
     from studio.actions.voices.making import start_blend

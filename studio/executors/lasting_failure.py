@@ -24,7 +24,6 @@ class LastingFailure:
             self._log.error(self._event, exc_info=trouble)
 
     def over(self) -> None:
-        """Log that it works again."""
         if self._said:
             self._said = ""
             self._log.info(f"{self._event}_over")

@@ -13,7 +13,6 @@ FOLDER = Path(__file__).parent / "catalogues"
 
 
 def path_of(language: Language) -> Path:
-    """Return where the catalogue of a language lies."""
     return FOLDER / f"{language.locale}.po"
 
 

@@ -62,5 +62,4 @@ class Translator:
 
 @cache
 def translator(code: str) -> Translator:
-    """Return the speaker of a language, made once."""
     return Translator(code)

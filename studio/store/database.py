@@ -1,8 +1,5 @@
 """The database: SQLite in the data folder, or PostgreSQL by URL; the same statements run on both.
-
-`Database.read()` and `Database.write()` open a connection with a transaction of its own. On SQLite a write takes the
-write lock at once (BEGIN IMMEDIATE), so that no transaction fails half-way for want of it.
-"""
+On SQLite a write takes the lock at once (BEGIN IMMEDIATE), so that no transaction fails half-way for want of it."""
 
 import os
 import sqlite3
@@ -38,8 +35,13 @@ PATIENCE = "patience_s"
 _BUSY_PAUSE_S = 0.01
 DATABASE_FILE = "studio.sqlite"
 # of libpq: otherwise a server that has vanished from the network blocks for a quarter of an hour
-_AWAY = {"connect_timeout": 10, "keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3,
-         "tcp_user_timeout": 20_000}  # fmt: skip
+_AWAY = {
+    "connect_timeout": 10,
+    "keepalives_idle": 15,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+}
 _SQLITE_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)  # the latter if the disk is too full for its shared memory
 _SQLITE_DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
 _SQLITE_READ_ONLY = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM)
@@ -75,10 +77,7 @@ def _now_on_postgresql(element: Now, compiler: SQLCompiler, **options: object) -
 @dataclass(frozen=True)
 class Database:
     """An open database. Thread-safe; must not be passed to another process.
-
-    writers: a separate connection pool for writers that wait for each other, so that a reader always gets a connection
-    at once. None if they share one.
-    """
+    writers: a pool of its own for writers that wait for each other, so that a reader gets a connection at once."""
 
     engine: Engine
     writers: Engine | None = None
@@ -97,9 +96,7 @@ class Database:
     @contextmanager
     def write(self, patience_s: float | None = None) -> Iterator[Connection]:
         """Open a transaction that is rolled back on any exception. Raises Unavailable and DiskFull.
-
-        patience_s: how long to wait for other writers, if not BUSY_S.
-        """
+        patience_s: how long to wait for other writers, if not BUSY_S."""
         engine = self.writers or self.engine
         options = {"writes": True, PATIENCE: patience_s}
         with _understood(), engine.connect().execution_options(**options) as connection, connection.begin():
@@ -108,7 +105,6 @@ class Database:
             yield connection
 
     def close(self) -> None:
-        """Close all connections."""
         self.engine.dispose()
         if self.writers is not None:
             self.writers.dispose()
@@ -130,11 +126,8 @@ def database_url(url: str, data: Path) -> str:
 
 
 def open_database(url: str, busy_s: float = BUSY_S, create: bool = True) -> Database:
-    """Open the database at `url`, whose tables must exist (see `studio.store.migration`).
-
-    create: whether a file is made where there is none. Raises SettingsError for an invalid URL, or one that is neither
-    sqlite nor postgresql.
-    """
+    """Open the database at `url`, whose tables must exist (see `studio.store.migration`). Raises SettingsError.
+    create: whether a file is made where there is none."""
     try:
         parsed = make_url(url)
         if parsed.drivername == "postgresql":
@@ -242,12 +235,9 @@ def _use_write_ahead_log(connection: sqlite3.Connection, busy_s: float) -> None:
 
 
 def _keep_private(file: Path) -> None:
-    """Let only this user read a database that lies here; SQLite gives its other files the same mode. A missing file is
-    created.
-
-    A file that is there is not opened: closing it again would drop all of SQLite's locks of this process, and another
-    process would then take away the write-ahead log (sqlite.org/howtocorrupt.html, 2.2).
-    """
+    """Let only this user read a database that lies here, and create a missing one.
+    A file that is there is not opened: closing it would drop all of SQLite's locks of this process, and another one
+    would then take away the write-ahead log (sqlite.org/howtocorrupt.html, 2.2)."""
     with suppress(OSError):  # it is there, or cannot be made: opening it says so
         os.close(os.open(file, os.O_RDONLY | os.O_CREAT | os.O_EXCL, 0o600))
     close_to_others(file, file.parent)

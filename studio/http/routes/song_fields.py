@@ -39,10 +39,7 @@ SONG_FIELDS: Described = {
 
 
 def parse_song(fields: Fields, model: str) -> SongRequest | None:
-    """Return the song that a form asks for, None if it asks for a plain conversion; `fields.check` reports problems.
-
-    Raises SettingsError for parts that cannot be read.
-    """
+    """Return the song that a form asks for, None if it asks for a plain conversion. Raises SettingsError, Invalid."""
     if not any(fields.has(name) for name in SONG_FIELDS if name not in FILES) and not any(map(fields.sent, FILES)):
         return None
     separate = fields.flag("separate", False)

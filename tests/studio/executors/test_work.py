@@ -32,7 +32,7 @@ pytestmark = pytest.mark.system
 def impatient(monkeypatch):
     """What is waited for here does not come."""
     monkeypatch.setattr("studio.executors.job.SHORT_PATIENCE_S", 0.3)
-    monkeypatch.setattr("studio.executors.conversions.SHORT_PATIENCE_S", 0.3)
+    monkeypatch.setattr("studio.executors.untrained.SHORT_PATIENCE_S", 0.3)
     monkeypatch.setattr("studio.executors.job.LONG_PATIENCE_S", 1.0)
     monkeypatch.setattr("studio.executors.work.LONG_PATIENCE_S", 1.0)
 

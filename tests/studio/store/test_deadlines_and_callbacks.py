@@ -4,7 +4,7 @@ from sqlalchemy import select, update
 
 from studio.executors.recovery import end_training
 from studio.store.database import Now, open_database
-from studio.store.deadlines import NOT_BEGUN, RUNNING, cancel_overdue, set_deadline
+from studio.store.deadlines_and_callbacks import NOT_BEGUN, RUNNING, cancel_overdue, set_deadline
 from studio.store.tables import deadlines
 from studio.store.tasks import cancelled, claim, complete, find, submit
 
