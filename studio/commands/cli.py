@@ -242,9 +242,3 @@ def main(arguments: Sequence[str] | None = None) -> None:
     set_program_name(name)
     with writable_output():
         app(arguments, prog_name=name)
-
-
-def start() -> None:
-    """Run `timbre-studio` as it is installed: without a command it starts the studio."""
-    given = sys.argv[1:]
-    main(["serve", *given] if given in ([], ["--verbose"]) else given)

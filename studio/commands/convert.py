@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from engine.cores import begin_loading_torch
 from engine.errors import SettingsError
 from engine.files import on_track
 from engine.songs.parts import KEEP
 from engine.texts import tr
 from studio.commands.arguments import DEFAULT_VOICE, RESULTS, AsJson, Form, Threads, Track, VoiceId
+from studio.commands.beginning import collect_from_here
 from studio.commands.failures import in_one_sentence
 from studio.commands.known_voices import refuse_unknown_voice
 from studio.commands.piped import STREAM, refuse_beside_sound, to_standard_output
@@ -180,11 +180,11 @@ def convert(
         if dry_run:
             _print_names(recordings, voice, song, settings, names)
             return
-        begin_loading_torch()  # while the modules of the studio are imported
         wanted = replace(
             _wanted(voice, _preset(preset), values, effects, written, names, device),
             project=project, is_kept=not no_project, threads=threads, jobs=jobs,
         )  # fmt: skip
+        collect_from_here()
         if song.is_used:
             from studio.commands.songs import convert_song
 
