@@ -13,16 +13,18 @@ from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
-# What `import torch` brings, and only programs use that train, export, distribute or debug networks. The first, which
-# takes longest, tells torch on loading what shapes operations return: whoever compiles networks must not postpone it.
-POSTPONED = frozenset(f"torch.{part}" for part in (
-    "_meta_registrations", "distributed._meta_registrations", "export", "compiler",
-    "ao", "quantization", "nn.intrinsic", "nn.qat", "nn.quantizable", "nn.quantized",
-    "optim", "distributions", "masked", "quasirandom", "profiler", "testing", "mps", "mtia",
-    "_tensor_docs", "_storage_docs", "_size_docs",
+# What `import torch` brings, and only programs use that train, export, distribute or debug networks, in torch's order.
+_POSTPONED = tuple(f"torch.{part}" for part in (
+    "distributions", "mps", "mtia", "optim", "profiler", "testing", "ao",
+    "nn.intrinsic", "nn.qat", "nn.quantizable", "nn.quantized", "_size_docs", "_storage_docs", "_tensor_docs",
+    "quantization", "quasirandom", "masked", "export", "_higher_order_ops", "distributed._meta_registrations",
+    "_meta_registrations", "compiler",
 ))  # fmt: skip
+_TAKEN = frozenset({"cond", "while_loop"})  # functions of `_higher_order_ops`, which torch offers by names of its own
 _WITH_GENERATORS = "torch._meta_registrations"  # brings `torch._prims.rng_prims`, which makes torch.Generator usable
+_NEEDS_ALL = "torch._dynamo"  # compiles networks
 
 
 def begin_loading_torch() -> None:
@@ -38,7 +40,10 @@ def begin_loading_torch() -> None:
 
 
 def postpone_parts_of_torch() -> None:
-    """Let `import torch` leave the parts in `POSTPONED` out; each is loaded when something of it is first used."""
+    """Let `import torch` leave out parts that no conversion needs; each is loaded when something of it is first used.
+
+    All of them are before networks are compiled.
+    """
     if "torch" not in sys.modules and not any(isinstance(one, _Postponing) for one in sys.meta_path):
         sys.meta_path.insert(0, _Postponing())
 
@@ -49,10 +54,24 @@ class _Postponing(MetaPathFinder):
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        spec = PathFinder.find_spec(name, path, target) if name in POSTPONED else None
+        if name == _NEEDS_ALL:
+            for part in _POSTPONED:
+                load(sys.modules[part])
+        spec = PathFinder.find_spec(name, path, target) if name in _POSTPONED else None
         if spec is not None and spec.loader is not None:
             spec.loader = _WhenUsed(spec.loader)
         return spec
+
+
+def is_postponed(module: ModuleType) -> bool:
+    """Return whether a part of torch is still to be loaded."""
+    return isinstance(module.__loader__, _WhenUsed)
+
+
+def load(module: ModuleType) -> None:
+    """Load a part of torch unless it is loaded."""
+    if isinstance(module.__loader__, _WhenUsed):
+        module.__loader__.load(module)
 
 
 class _WhenUsed(Loader):
@@ -72,17 +91,24 @@ class _WhenUsed(Loader):
         def look_up(name: str) -> object:
             if name.startswith("__") and name != "__all__":
                 raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
-            with self._lock:
-                if not self._begun:
-                    self._begun = True
-                    assert module.__spec__ is not None
-                    module.__loader__ = module.__spec__.loader = self._loader
-                    self._loader.exec_module(module)
-                if vars(module).get("__getattr__") is look_up:
-                    del module.__getattr__
+            if name in _TAKEN and is_postponed(module):
+                return lambda *given, **named: look_up_loaded(name)(*given, **named)
+            return look_up_loaded(name)
+
+        def look_up_loaded(name: str) -> Any:
+            self.load(module)
             return getattr(module, name)
 
-        module.__getattr__ = look_up  # type: ignore[method-assign]
+        vars(module)["__getattr__"] = look_up
         if module.__name__ == _WITH_GENERATORS:
             base, parts = sys.modules["torch._opaque_base"], sys.modules["torch._C"]
             parts._set_generator_metaclass(base.OpaqueBaseMeta)
+
+    def load(self, module: ModuleType) -> None:
+        with self._lock:
+            if not self._begun:
+                self._begun = True
+                assert module.__spec__ is not None
+                del vars(module)["__getattr__"]  # it may define one of its own
+                module.__loader__ = module.__spec__.loader = self._loader
+                self._loader.exec_module(module)
