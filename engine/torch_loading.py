@@ -15,14 +15,18 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-# What `import torch` brings, and only programs use that train, export, distribute or debug networks, in torch's order.
-_POSTPONED = tuple(f"torch.{part}" for part in (
-    "distributions", "mps", "mtia", "optim", "profiler", "testing", "ao",
-    "nn.intrinsic", "nn.qat", "nn.quantizable", "nn.quantized", "_size_docs", "_storage_docs", "_tensor_docs",
-    "quantization", "quasirandom", "masked", "export", "_higher_order_ops", "distributed._meta_registrations",
-    "_meta_registrations", "compiler",
-))  # fmt: skip
-_TAKEN = frozenset({"cond", "while_loop"})  # functions of `_higher_order_ops`, which torch offers by names of its own
+# What `import torch` brings, and only programs use that train, export, distribute or debug networks. The second few need
+# each other in this order, torch's own.
+_APART = (
+    "ao", "distributions", "masked", "mps", "mtia", "nn.intrinsic", "nn.qat", "nn.quantizable", "nn.quantized", "optim",
+    "profiler", "quantization", "quasirandom", "testing", "_size_docs", "_storage_docs", "_tensor_docs", "_native",
+)  # fmt: skip
+_IN_ORDER = (
+    "export", "func", "_higher_order_ops", "distributed._meta_registrations", "_meta_registrations", "compiler",
+)  # fmt: skip
+_POSTPONED = tuple(f"torch.{part}" for part in (*_APART, *_IN_ORDER))
+_TAKEN = frozenset({"cond", "while_loop", "vmap"})  # functions that torch takes from them for names of its own
+_FOR_GRAPHICS = "torch._native"  # registers operations for graphics cards
 _WITH_GENERATORS = "torch._meta_registrations"  # brings `torch._prims.rng_prims`, which makes torch.Generator usable
 _NEEDS_ALL = "torch._dynamo"  # compiles networks
 
@@ -42,7 +46,7 @@ def begin_loading_torch() -> None:
 def postpone_parts_of_torch() -> None:
     """Let `import torch` leave out parts that no conversion needs; each is loaded when something of it is first used.
 
-    All of them are before networks are compiled.
+    Those that it takes to compile networks are loaded before that; see also `load_for_graphics`.
     """
     if "torch" not in sys.modules and not any(isinstance(one, _Postponing) for one in sys.meta_path):
         sys.meta_path.insert(0, _Postponing())
@@ -55,12 +59,17 @@ class _Postponing(MetaPathFinder):
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         if name == _NEEDS_ALL:
-            for part in _POSTPONED:
-                load(sys.modules[part])
+            load(sys.modules[_POSTPONED[-1]])
         spec = PathFinder.find_spec(name, path, target) if name in _POSTPONED else None
         if spec is not None and spec.loader is not None:
             spec.loader = _WhenUsed(spec.loader)
         return spec
+
+
+def load_for_graphics() -> None:
+    """Load what was postponed of what torch does on graphics cards."""
+    if _FOR_GRAPHICS in sys.modules:
+        load(sys.modules[_FOR_GRAPHICS])
 
 
 def is_postponed(module: ModuleType) -> bool:
@@ -72,6 +81,12 @@ def load(module: ModuleType) -> None:
     """Load a part of torch unless it is loaded."""
     if isinstance(module.__loader__, _WhenUsed):
         module.__loader__.load(module)
+
+
+def _before(name: str) -> tuple[str, ...]:
+    """Return what must be loaded before a part."""
+    first, place = len(_APART), _POSTPONED.index(name)
+    return _POSTPONED[first:place]
 
 
 class _WhenUsed(Loader):
@@ -107,6 +122,8 @@ class _WhenUsed(Loader):
     def load(self, module: ModuleType) -> None:
         with self._lock:
             if not self._begun:
+                for part in _before(module.__name__):
+                    load(sys.modules[part])
                 self._begun = True
                 assert module.__spec__ is not None
                 del vars(module)["__getattr__"]  # it may define one of its own

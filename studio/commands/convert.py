@@ -14,6 +14,7 @@ from engine.errors import EngineError, SettingsError
 from engine.files import on_track
 from engine.songs.parts import KEEP
 from engine.texts import tr
+from engine.torch_loading import load_for_graphics
 from studio.commands.arguments import DEFAULT_VOICE, RESULTS, AsJson, Form, Threads, Track, VoiceId
 from studio.commands.beginning import collect_from_here
 from studio.commands.failures import in_one_sentence
@@ -245,6 +246,8 @@ def _load_engine(device: str) -> None:
 
     if working_device(device).kind == "cpu":
         Thread(target=_prepared, args=(prepare_base,), name="networks").start()
+    else:
+        load_for_graphics()
 
 
 def _prepared(prepare: Callable[[], None]) -> None:
