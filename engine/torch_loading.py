@@ -15,8 +15,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-# What `import torch` brings, and only programs use that train, export, distribute or debug networks. The second few need
-# each other in this order, torch's own.
+# What `import torch` brings, and only programs use that train, export, distribute or debug networks. Of the second few
+# each needs those before it; the order is torch's.
 _APART = (
     "ao", "distributions", "masked", "mps", "mtia", "nn.intrinsic", "nn.qat", "nn.quantizable", "nn.quantized", "optim",
     "profiler", "quantization", "quasirandom", "testing", "_size_docs", "_storage_docs", "_tensor_docs", "_native",

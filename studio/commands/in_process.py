@@ -121,8 +121,10 @@ class _ErrorLog:
         """Write an event with its facts."""
         import structlog
 
-        processors = [structlog.processors.format_exc_info, structlog.dev.ConsoleRenderer(colors=False)]
-        log = structlog.wrap_logger(structlog.PrintLogger(sys.stderr), processors=processors)
+        log = structlog.wrap_logger(
+            structlog.PrintLogger(sys.stderr),
+            processors=[structlog.processors.format_exc_info, structlog.dev.ConsoleRenderer(colors=False)],
+        )
         log.error(event, **self.bound, **facts)
 
 

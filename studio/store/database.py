@@ -10,9 +10,8 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sqlalchemy import URL, Column, Connection, Engine, Row, Table, create_engine, event
 from sqlalchemy.engine import make_url
@@ -120,9 +119,13 @@ class Database:
 
 def insert_into(connection: Connection, table: AnyTable) -> "postgresql.Insert | sqlite.Insert":
     """Return an INSERT of the database's own dialect, which supports ON CONFLICT."""
-    dialect: Any = import_module(f"sqlalchemy.dialects.{connection.dialect.name}")  # the other one is not loaded
-    made: postgresql.Insert | sqlite.Insert = dialect.insert(table)
-    return made
+    if connection.dialect.name == "sqlite":  # the other dialect is not loaded
+        from sqlalchemy.dialects import sqlite
+
+        return sqlite.insert(table)
+    from sqlalchemy.dialects import postgresql
+
+    return postgresql.insert(table)
 
 
 def insert_or_keep(connection: Connection, table: AnyTable) -> "postgresql.Insert | sqlite.Insert":

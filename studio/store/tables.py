@@ -149,7 +149,7 @@ _ONE_TRAINING = Index(
 
 
 @event.listens_for(tasks, "before_create")
-def _on_postgresql(table: Table, connection: Connection, **options: object) -> None:
+def _on_postgresql(table: object, connection: Connection, **_: object) -> None:
     """Give the index its condition on PostgreSQL too; the dialect, which most do not use, is loaded for it."""
     if connection.dialect.name == "postgresql":
         _ONE_TRAINING.dialect_options["postgresql"]["where"] = _RUNNING_TRAINING
