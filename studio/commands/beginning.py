@@ -1,11 +1,11 @@
 """How the command line begins: what a conversion waits for longest is begun before the commands are loaded."""
 
-import gc
 import sys
 from collections.abc import Sequence
 
 from engine.cores import prepare_torch
 from engine.torch_loading import begin_loading_torch, postpone_parts_of_torch
+from studio.commands.garbage import collect_nothing
 
 _WITHOUT_SOUND = {"--help", "-h", "--dry-run"}
 
@@ -23,15 +23,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given[:1] == ["convert"] and not _WITHOUT_SOUND.intersection(given):
         begin_loading_torch()
         postpone_parts_of_torch()
-        gc.disable()  # nothing of a module is garbage; `collect_from_here` ends it
+        collect_nothing()
 
     from studio.commands.cli import main as run
 
     run(arguments)
-
-
-def collect_from_here() -> None:
-    """Look for garbage again, but no more in what was loaded: that was an eighth of the processor time of a phrase."""
-    if not gc.isenabled():
-        gc.freeze()
-        gc.enable()

@@ -16,8 +16,8 @@ from engine.songs.parts import KEEP
 from engine.texts import tr
 from engine.torch_loading import load_for_graphics
 from studio.commands.arguments import DEFAULT_VOICE, RESULTS, AsJson, Form, Threads, Track, VoiceId
-from studio.commands.beginning import collect_from_here
 from studio.commands.failures import in_one_sentence
+from studio.commands.garbage import collect_from_here
 from studio.commands.known_voices import refuse_unknown_voice
 from studio.commands.piped import STREAM, refuse_beside_sound, to_standard_output
 from studio.commands.recordings import find_recordings
