@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Mapping
 from functools import cached_property, lru_cache
 from pathlib import Path
+from threading import Lock
 from typing import TypeVar
 
 import torch
@@ -19,6 +20,7 @@ from engine.networks.timbre_encoder import TimbreEncoder
 
 WEIGHTS = Path(__file__).parents[1] / "weights"
 Network = TypeVar("Network", bound=nn.Module)
+_LOADING = Lock()  # whoever comes second gets the same one
 
 
 class BaseModel(nn.Module):
@@ -84,7 +86,8 @@ def load_base(path: Path = WEIGHTS / "base.safetensors", device: torch.device | 
     Raises VoiceError if it cannot be loaded, EngineError in a process forked from one that has computed.
     """
     refuse_forked()
-    return _loaded(path, device or torch.device("cpu"))
+    with _LOADING:
+        return _loaded(path, device or torch.device("cpu"))
 
 
 @lru_cache(maxsize=4)

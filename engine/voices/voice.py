@@ -21,7 +21,7 @@ from engine.analysis.envelope import BANDS
 from engine.errors import VoiceError
 from engine.features.retrieval import MOST_RETRIEVAL_FRAMES
 from engine.features.speaker_timbre import SPREAD
-from engine.networks.base import BaseModel, are_finite, load_weights
+from engine.networks.base import BaseModel, are_finite, load_base, load_weights
 from engine.networks.content_encoder import CONTENT
 from engine.networks.envelope_decoder import EnvelopeDecoder
 from engine.networks.timbre_encoder import TIMBRE
@@ -233,6 +233,13 @@ def _refuse_earlier(card: VoiceCard) -> None:
 
 
 # ---- digest ----
+
+
+def prepare_base() -> None:
+    """Load the base on the CPU with its listener, and find the digest of their weights, before somebody needs them."""
+    base = load_base()
+    _ = base.listener
+    _base_digest(base)
 
 
 class _Digest(Protocol):

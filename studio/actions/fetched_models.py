@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-import structlog
 from filelock import FileLock, Timeout
 
 from engine.errors import Cancelled, EngineError, WrongFileError, is_full_disk
@@ -258,6 +257,8 @@ class Installs:
         except EngineError as error:
             one.error = "" if one.stop.is_set() else str(error)
         except Exception:  # noqa: BLE001 - a bug, or a disk that fails: the log gets the reason
+            import structlog
+
             structlog.get_logger("studio.installs").exception("failed", file=addition.file.name)
             one.error = _OURS
 

@@ -104,7 +104,8 @@ class Commands(TyperGroup):
                 "Completion is for the command {program}: call it by that name.",
                 program=PROGRAM,
             ))
-        translate_help(self, ctx)
+        if _shows_help(args):
+            translate_help(self, ctx)
         return super().parse_args(ctx, args)
 
     def resolve_command(
@@ -112,7 +113,8 @@ class Commands(TyperGroup):
     ) -> "tuple[str | None, Command | None, list[str]]":
         if args[0] in _WITH_SETTINGS:
             self.commands[args[0]] = _completed(args[0])
-            translate_help(self.commands[args[0]], ctx)
+            if _shows_help(args):
+                translate_help(self.commands[args[0]], ctx)
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None:
             ctx.default_map = own_defaults(self.commands, name or "")
@@ -130,6 +132,12 @@ class Commands(TyperGroup):
         except TyperException as error:
             translate_error(error)
             raise
+
+
+def _shows_help(arguments: Sequence[str]) -> bool:
+    """Return whether a help may be shown, which takes a moment to translate: a command that is used shows none."""
+    used = bool(arguments) and arguments[0] in _WITH_SETTINGS
+    return not used or not {"-h", "--help"}.isdisjoint(arguments)
 
 
 @in_one_sentence
@@ -254,9 +262,3 @@ def main(arguments: Sequence[str] | None = None) -> None:
     set_program_name(name)
     with writable_output():
         app(arguments, prog_name=name)
-
-
-def start() -> None:
-    """Run `timbre-studio` as it is installed: without a command it starts the studio."""
-    given = sys.argv[1:]
-    main(["serve", *given] if given in ([], ["--verbose"]) else given)

@@ -1,20 +1,23 @@
 """`convert`: convert recordings to another voice, each into its takes, or one into a song."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields, replace
 from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from engine.cores import begin_loading_torch
-from engine.errors import SettingsError
+from engine.errors import EngineError, SettingsError
 from engine.files import on_track
 from engine.songs.parts import KEEP
 from engine.texts import tr
+from engine.torch_loading import load_for_graphics
 from studio.commands.arguments import DEFAULT_VOICE, RESULTS, AsJson, Form, Threads, Track, VoiceId
 from studio.commands.failures import in_one_sentence
+from studio.commands.garbage import collect_from_here
 from studio.commands.known_voices import refuse_unknown_voice
 from studio.commands.piped import STREAM, refuse_beside_sound, to_standard_output
 from studio.commands.recordings import find_recordings
@@ -119,17 +122,19 @@ def convert(
         if project is not None and no_project:
             raise SettingsError(tr("Choose one of --project and --no-project."))
         names.check(recordings, dry_run)
+        if not dry_run:
+            _load_engine(device)
         settings = {**_preset(preset).settings, **values}
         if output == STREAM and int(settings.get("takes", 1)) > 1:
             raise SettingsError(tr("-o - writes one take: leave --takes out, or name a file or a folder."))
         if dry_run:
             _print_names(recordings, voice, song, settings, names)
             return
-        begin_loading_torch()  # while the modules of the studio are imported
         wanted = replace(
             _wanted(voice, _preset(preset), values, effects, written, names, device),
             project=project, is_kept=not no_project, threads=threads, jobs=jobs,
         )  # fmt: skip
+        collect_from_here()
         if song.is_used:
             from studio.commands.songs import convert_song
 
@@ -178,6 +183,23 @@ def _read(given: Mapping[str, str | None]) -> "tuple[dict[str, Any], ResultForma
     return {name: getattr(settings, name) for name in asked}, form
 
 
+def _load_engine(device: str) -> None:
+    """Load the engine; on the processor its networks, beside the modules of the studio. Raises SettingsError."""
+    import_module("engine.conversion.convert")  # what the installation lacks is said here
+    from engine.devices import working_device
+    from engine.voices.voice import prepare_base
+
+    if working_device(device).kind == "cpu":
+        Thread(target=_prepared, args=(prepare_base,), name="networks").start()
+    else:
+        load_for_graphics()
+
+
+def _prepared(prepare: Callable[[], None]) -> None:
+    with suppress(EngineError):  # which whoever needs them meets too
+        prepare()
+
+
 def _wanted(
     voice: str,
     preset: "Preset",
@@ -187,12 +209,9 @@ def _wanted(
     names: ResultNames,
     device: str,
 ) -> "TakesWanted":
-    from engine.devices import working_device
     from studio.actions.conversions.conversion import ConversionRequest
     from studio.commands.takes import TakesWanted
 
-    import_module("engine.conversion.convert")  # what the installation lacks is said here
-    working_device(device)
     request = ConversionRequest(
         voice, {**preset.settings, **values}, preset.style, untrained=True,
         effects=preset.effects if effects is None else effects,

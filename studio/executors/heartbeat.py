@@ -9,9 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Self
-
-from structlog.typing import FilteringBoundLogger
+from typing import TYPE_CHECKING, Self
 
 from engine.errors import Cancelled
 from engine.texts import tr
@@ -19,6 +17,9 @@ from studio.errors import DiskFull, LeaseLost, StudioError
 from studio.executors.lasting_failure import LastingFailure
 from studio.store import tasks
 from studio.store.database import Database
+
+if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger
 
 STALLED = 4  # exit status of a worker whose work hung
 _BEAT_S = 1.0
@@ -55,7 +56,7 @@ class Heartbeat:
         task: tasks.Task,
         lease_s: float,
         stopping: Stopping,
-        log: FilteringBoundLogger,
+        log: "FilteringBoundLogger",
         may_finish: bool = True,
         stalled_s: float = math.inf,
         end_process: Callable[[int], None] = os._exit,

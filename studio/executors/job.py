@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, select
-from structlog.typing import FilteringBoundLogger
 
 from engine.audio.files import open_audio
 from engine.errors import AudioError
@@ -32,6 +31,8 @@ from studio.store.storage import Storage
 from studio.store.tables import tasks as rows
 
 if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger
+
     from engine.workers import Threads  # loads torch
 
 _RETRY_S = 5.0
@@ -48,7 +49,7 @@ class WorkerContext:
     storage: Storage
     voices: VoiceCache
     stopping: Stopping
-    log: FilteringBoundLogger
+    log: "FilteringBoundLogger"
     number: int = 0
     threads: "Threads | None" = None
 
@@ -82,7 +83,7 @@ class Job:
     task: tasks.Task
     heartbeat: Heartbeat
     folder: Path
-    log: FilteringBoundLogger
+    log: "FilteringBoundLogger"
 
     @cached_property
     def account(self) -> Account:

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sqlalchemy import URL, Column, Connection, Engine, Row, Table, create_engine, event
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, NoSuchModuleError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -27,6 +27,9 @@ from engine.provenance.installation import HOME_VARIABLE
 from engine.texts import tr
 from studio.errors import DiskFull, Unavailable
 from studio.settings.environment import READ_ONLY, VANISHED, make_folder
+
+if TYPE_CHECKING:
+    from sqlalchemy.dialects import postgresql, sqlite
 
 BUSY_S = 5.0  # a writer waits this long for others
 SHORTLY_S = 0.05  # the same of what an answer must not wait for
@@ -110,12 +113,18 @@ class Database:
             self.writers.dispose()
 
 
-def insert_into(connection: Connection, table: AnyTable) -> postgresql.Insert | sqlite.Insert:
+def insert_into(connection: Connection, table: AnyTable) -> "postgresql.Insert | sqlite.Insert":
     """Return an INSERT of the database's own dialect, which supports ON CONFLICT."""
-    return sqlite.insert(table) if connection.dialect.name == "sqlite" else postgresql.insert(table)
+    if connection.dialect.name == "sqlite":  # the other dialect is not loaded
+        from sqlalchemy.dialects import sqlite
+
+        return sqlite.insert(table)
+    from sqlalchemy.dialects import postgresql
+
+    return postgresql.insert(table)
 
 
-def insert_or_keep(connection: Connection, table: AnyTable) -> postgresql.Insert | sqlite.Insert:
+def insert_or_keep(connection: Connection, table: AnyTable) -> "postgresql.Insert | sqlite.Insert":
     """Return an INSERT that keeps an existing row, even one inserted at the same time."""
     return insert_into(connection, table).on_conflict_do_nothing()
 

@@ -21,6 +21,7 @@ ENGINE = {
     "reprs": "values with arrays, in one line",
     "filters": "transforms and filters of scipy, without its packages",
     "cores": "processor cores",
+    "torch_loading": "torch, early and without what only other programs use",
     "workers": "threads that work on one recording side by side",
     "forks": "processes forked from one that has computed",
     "devices": "processor and GPUs",

@@ -89,7 +89,8 @@ CALLED_BY_USERS = {
 # needs networks that are installed apart from the rest
 WITHOUT_EXAMPLE = {
     "engine.archives.extract_archive",
-    "engine.cores.begin_loading_torch",
+    "engine.torch_loading.begin_loading_torch",
+    "engine.torch_loading.postpone_parts_of_torch",
     "engine.cores.prepare_torch",
     "engine.evaluation.scores.compare",
     *(f"engine.installed.{name}" for name in ("install_from", "newest_in_index", "origin")),  # of the program itself

@@ -4,8 +4,10 @@ import struct
 from collections.abc import Callable
 from pathlib import Path
 
+import av
 import numpy as np
 import pytest
+import soundfile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -462,3 +464,18 @@ def test_read_audio_refuses_no_channels(tmp_path: Path, kind: Kind) -> None:
     place = content.index(before) + after
     assert content[place : place + width] == struct.pack(f"{order}{'H' if width == 2 else 'I'}", 1)
     assert '"recording"' in refusal(tmp_path, content[:place] + bytes(width) + content[place + width :])
+
+
+def test_a_wav_is_searched_for_other_codecs_once(tmp_path, monkeypatch):
+    """FFmpeg does so in each WAV of 16 bits, for longer than all else that opening it takes."""
+    options, open_with_ffmpeg = [], av.open
+
+    def opened(*given, **named):
+        options.append(named["options"])
+        return open_with_ffmpeg(*given, **named)
+
+    monkeypatch.setattr("engine.audio.decoder.av.open", opened)
+    expected = np.round(np.sin(np.arange(50_000) / 20) * 20_000).astype(np.int16)
+    soundfile.write(tmp_path / "a.wav", expected, 16_000)
+    np.testing.assert_array_equal(read_audio(tmp_path / "a.wav").samples[0], expected / np.float32(32_768))
+    assert options == [{}, {"probesize": "2048"}]
