@@ -1,7 +1,7 @@
 """How a stretch of a take sounds with edits, while they are being made: it alone is rendered."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -63,7 +63,7 @@ class EditPreview:
         take is as it was converted. Raises SettingsError for edits that cannot be."""
         for patch in plan_patches(self._edit_data, self._number, edits).patches:
             if patch.first < end_s * FRAME_RATE and patch.last > start_s * FRAME_RATE:
-                heard = _shortened(patch)
+                heard = patch.shortened(round(LONGEST_S * FRAME_RATE))
                 samples = np.concatenate(list(self._renderer_at(heard).render(heard)), 1)
                 return PreviewedStretch(heard.first / FRAME_RATE, Audio(samples, SAMPLE_RATE))
         return None
@@ -89,13 +89,3 @@ class EditPreview:
         is_last = to_window + 1 == len(cores)
         end = self._edit_data.hertz.shape[1] + CONTEXT_FRAMES if is_last else int(cores[to_window + 1]) + CONTEXT_FRAMES
         return range(min(first, begin_of(int(cores[from_window]))), max(end, last))
-
-
-def _shortened(patch: Patch) -> Patch:
-    frames = round(LONGEST_S * FRAME_RATE)
-    if patch.last - patch.first <= frames:
-        return patch
-    there = slice(frames + 1)
-    return replace(
-        patch, last=patch.first + frames, pitch=patch.pitch[there], octaves=patch.octaves[there], to_the_end=False
-    )
