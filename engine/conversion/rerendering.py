@@ -245,10 +245,11 @@ def edit_file(
     plan = plan_patches(take.edit_data, take.number, edits)
     known = plan_patches(take.edit_data, take.number, before.edits).patches if before is not None else []
     same = [any(patch.is_like(other) for other in known) for patch in plan.patches]
+    is_anew = [patch.is_sung_anew and not is_same for patch, is_same in zip(plan.patches, same, strict=True)]
     with ExitStack() as stack:
         original = stack.enter_context(open_audio(take.path))
         splice, rendered = _Splice(original.blocks(SAMPLE_RATE), plan, report), _no_samples
-        if not all(is_same or not patch.is_sung_anew for patch, is_same in zip(plan.patches, same, strict=True)):
+        if any(is_anew):
             recording = stack.enter_context(open_audio(take.source))
             workers = stack.enter_context(Workers(threads))
             stream = Stream(samples_of(recording, take.edit_data))
@@ -266,7 +267,7 @@ def edit_file(
         )
         for piece in splice.pieces(renewed):
             writer.write(piece)
-    return FileEdit(target, plan, same.count(False), statement, writer.unsigned)
+    return FileEdit(target, plan, sum(is_anew), statement, writer.unsigned)
 
 
 class Stream:
