@@ -51,7 +51,7 @@ const STRIP = 32, MIXED_STRIP = 40; // height of a lane
 const LAYERS = { waveform: [tr("Waveform"), tr("Show the waveform")], spectrogram: [tr("Spectrogram"), tr("Show the spectrogram")], pitch: [tr("Pitch"), tr("Show the pitch")] };
 const KEYS = tr("Space plays. 0 to 9 choose a lane, B goes back to the lane before, at the same position. L repeats, E edits the pitch. Arrow keys on the picture move the cursor, Enter plays from there; + and − zoom.");
 const WELCOME = tr("Press play or the space bar, and change the lane: one performance in three voices."), DROP = tr("Drop your own vocal anywhere.");
-const TOLD = ["changed", "ordered", "previewed", "wanted"]; // by the editor
+const TOLD = ["changed", "expected", "ordered", "previewed", "wanted"]; // by the editor
 const UNDO = "M11 6V2L5 7.500l6 5.500V9a5 5 0 1 1-5 5H3a8 8 0 1 0 8-8z", REDO = "M13 6V2l6 5.500-6 5.500V9a5 5 0 1 0 5 5h3a8 8 0 1 1-8-8z";
 
 class Instrument extends Player {

@@ -7,12 +7,14 @@ import { menu } from "./menu.js";
 import { noteName } from "./roll-drawing.js";
 import { fixed, ntr, tr } from "./texts.js";
 
-// of a note: what is changed in hundredths of the setting, or in its own unit
-const SHAPES = {
-  vibrato: { label: tr("Vibrato (%)"), unit: 0.01, step: 5, furthest: 200 },
-  drift: { label: tr("Drift (%)"), unit: 0.01, step: 5, furthest: 200 },
-  centre: { label: tr("Centre (cents)"), unit: 0.01, step: 1, furthest: 200 },
-  slope: { label: tr("Slope (cents)"), unit: 0.01, step: 5, furthest: 200 },
+// of a note: what is changed in hundredths of the setting, or in its own unit; name: of the step
+export const SHAPES = {
+  vibrato: { label: tr("Vibrato (%)"), name: tr("Vibrato"), unit: 0.01, step: 5, furthest: 200 },
+  drift: { label: tr("Drift (%)"), name: tr("Drift"), unit: 0.01, step: 5, furthest: 200 },
+  formant_shift_semitones: { label: tr("Formant (semitones)"), name: tr("Formant"), unit: 1, step: 0.1, furthest: 6 },
+  level_db: { label: tr("Level (dB)"), name: tr("Level"), unit: 1, step: 0.5, furthest: 12 },
+  centre: { label: tr("Centre (cents)"), name: tr("Centre"), unit: 0.01, step: 1, furthest: 200 },
+  slope: { label: tr("Slope (cents)"), name: tr("Slope"), unit: 0.01, step: 5, furthest: 200 },
 };
 const IN_MENU = ["centre", "slope"];
 const LOWEST_NOTE = 30, HIGHEST_NOTE = 96; // that can be chosen from the list

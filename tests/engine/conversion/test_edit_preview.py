@@ -64,6 +64,19 @@ def test_preview_reads_and_listens_once_for_all_edits_of_a_place(preview, monkey
     assert (len(opened), len(listened)) == (1, 1)
 
 
+@pytest.mark.parametrize("whole_frames", [0, 10_000])
+def test_prepare_leaves_nothing_to_read_or_analyse_for_the_first_edit_of_a_place(preview, monkeypatch, whole_frames):
+    monkeypatch.setattr(module, "_WHOLE_FRAMES", whole_frames)
+    preview.prepare([FAR], 1.0, 1.4)
+    for name in ("open_audio", "PatchRenderer"):
+        monkeypatch.setattr(module, name, None)
+    for name in ("listen", "detect_pitch"):
+        monkeypatch.setattr(f"engine.features.analysed_windows.{name}", None)
+    monkeypatch.setattr("engine.conversion.rerendering.listen", None)
+    for edit in (Shift(1.0, 1.4, -1.0), SHAPED):
+        assert preview.render([FAR, edit], 1.0, 1.4) is not None
+
+
 def test_preview_of_a_long_stretch_is_its_beginning(preview, monkeypatch):
     monkeypatch.setattr(module, "LONGEST_S", 1.0)
     heard = preview.render([Shift(0.0, 4.9, 2.0)], 0.0, 4.9)

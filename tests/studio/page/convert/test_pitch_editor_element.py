@@ -28,6 +28,8 @@ OPEN = """async (given) => {
   for (const [target, name, listener] of steps.heard) target.addEventListener(name, listener);
   window.ordered = [];
   window.previewed = [];
+  window.expected = [];
+  editor.addEventListener("tell-expected", (told) => window.expected.push(told.detail));
   editor.addEventListener("tell-previewed", (told) => window.previewed.push(told.detail));
   window.sought = [];
   editor.addEventListener("tell-changed", async (told) => { editor.data = await answer(told.detail); });
@@ -241,6 +243,35 @@ def test_pitch_editor_previews_what_a_slider_would_do_and_makes_one_step_of_it(e
     assert [one["drift"] for one in edits(editor)] == [0.4, 0.4]
     editor.evaluate("steps.undo()")
     assert edits(editor) == []
+
+
+def test_pitch_editor_shapes_formant_and_level_of_a_note_as_steps_with_their_names(editor):
+    editor.mouse.dblclick(*place(editor, 1.5, 62))
+    for label, value, name in (("Formant (semitones)", "-1.5", "Formant"), ("Level (dB)", "3", "Level")):
+        editor.locator(".pitch-bubble").get_by_label(label).fill(value)
+        assert editor.evaluate("steps.names.undo") == name
+    [one] = edits(editor)
+    assert (one["tool"], one["formant_shift_semitones"], one["level_db"]) == ("note", -1.5, 3)
+    assert editor.evaluate("window.previewed.at(-1).edits") == [one]
+    read_edits([one])
+    editor.wait_for_function("window.ordered.length")  # it sounds differently, though its curve does not
+    editor.evaluate("steps.undo()")
+    assert "level_db" not in edits(editor)[0]
+    editor.get_by_label("Formant (semitones)").dblclick()  # as it was
+    assert edits(editor)[0]["formant_shift_semitones"] == 0
+
+
+def test_pitch_editor_expects_the_notes_that_the_pointer_and_the_selection_rest_on_once(editor):
+    expected = "window.expected.map(({ start_s, end_s }) => [start_s, end_s])"
+    assert editor.evaluate(expected) == [[pytest.approx(1.0, abs=0.02), pytest.approx(2.5, abs=0.02)]]  # the next one
+    for seconds in (3.5, 2.0, 4.0):
+        editor.mouse.move(*place(editor, seconds, 64))
+        editor.wait_for_timeout(150)
+    second = [pytest.approx(3.0, abs=0.02), pytest.approx(4.5, abs=0.02)]
+    assert editor.evaluate(expected)[1:] == [second]
+    drag(editor, (0.2, 64), (0.8, 64))
+    editor.wait_for_function("window.expected.length === 3")
+    assert editor.evaluate("window.previewed") == []
 
 
 def test_pitch_editor_splits_a_note_and_merges_it_again_without_changing_the_sound(editor):
