@@ -435,7 +435,8 @@ export class PitchEditor extends HTMLElement {
   /** Prepare the note under the pointer: it may be dragged next. */
   #hover({ clientX }) {
     if (!this.#data || this.#tools.draws) return;
-    this.#rest(() => this.#noteAt(this.roll.plot.seconds(clientX - this.#stage().getBoundingClientRect().left)));
+    const note = this.#noteAt(this.roll.plot.seconds(clientX - this.#stage().getBoundingClientRect().left));
+    if (note) this.#rest(() => note);
   }
 
   #released = (event) => {

@@ -98,9 +98,8 @@ class PitchEditor:
         page.on(chosen.change, self.show, [chosen, self.is_open, opened, self.made], in_editor, notice=problem)
         page.on_data(instrument.wanted, self.show_again, [chosen], in_editor, notice=problem)
         page.on_data(instrument.changed, self.change, [opened], [editor], notice=problem, **LATEST)
-        # in no queue: gradio looks into it every 50 ms, and so does what waits for the answer
-        page.on_data(instrument.previewed, self.preview, [opened], [self.heard], notice=problem, queue=False, **LATEST)
-        page.on_data(instrument.expected, self.prepare, [opened], [], notice=problem, queue=False, **LATEST)
+        page.on_data(instrument.previewed, self.preview, [opened], [self.heard], notice=problem, **LATEST)
+        page.on_data(instrument.expected, self.prepare, [opened], [], notice=problem, **LATEST)
         page.on_data(instrument.ordered, self.render, [opened, self.made], [*rendered, self.made], notice=problem)
         watched = [*rendered, self.replaced, self.done]
         self.watching.wire(page, self.watch, [rendering, opened, self.made], watched, notice=problem)

@@ -63,7 +63,6 @@ class Options(TypedDict, total=False):
     """Options of an event, as Gradio has them."""
 
     trigger_mode: Literal["once", "multiple", "always_last"] | None
-    queue: bool
     concurrency_id: str | None
     concurrency_limit: int | Literal["default"] | None
     show_progress: Literal["full", "minimal", "hidden"]
