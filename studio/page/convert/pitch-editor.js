@@ -154,7 +154,7 @@ export class PitchEditor extends HTMLElement {
 
   /** Play a stretch of the edited take: {url}. */
   async hear({ url }) {
-    const sound = await openSound(url).catch(() => null);
+    const sound = await openSound(url, []).catch(() => null); // no waveform of it is shown
     this.#sounding?.stop();
     this.#sounding = this.#data && sound;
     await this.#sounding?.start(0);
