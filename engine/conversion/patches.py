@@ -30,10 +30,10 @@ _VOICED_SHARE = 0.02  # of the compensation in a voiced frame; in an unvoiced on
 class Patch:
     """Frames first..last of a take, their new curves, and the initial phase of the pulses.
 
-    octaves: how many octaves too low the recording's pitch was detected, int8, as long as the pitch; formants: semitones
-    by which they move, likewise; level_db: by how much the patch is louder, likewise; cycles: phase of the pulses at the
-    first frame; to_the_end: whether the patch reaches the end of the recording; is_sung_anew: whether more than the
-    level changed.
+    octaves: how many octaves too low the recording's pitch was detected, int8, as long as the pitch; formants:
+    semitones by which they move, likewise; level_db: by how much the patch is louder, likewise; cycles: phase of the
+    pulses at the first frame; to_the_end: whether the patch reaches the end of the recording; is_sung_anew: whether
+    more than the level changed.
     """
 
     first: int

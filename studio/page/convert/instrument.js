@@ -134,6 +134,8 @@ class Instrument extends Player {
     }
     if (of === "recording") this.#trim.kept = data?.trim ? { start: data.trim.start_s, stop: data.trim.stop_s } : null;
     this.#compose();
+    // what was edited again has another key, and may be there before the editor has it, which is closed by then
+    if (of === "takes" && this.#edited && !this.data?.tracks.some(({ key }) => key === this.#edited)) this.#edited = this.data?.tracks[this.chosen]?.key ?? null;
     if (of === "editor" && data?.hertz) this.#opened();
   }
 

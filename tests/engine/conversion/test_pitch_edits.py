@@ -215,7 +215,7 @@ def test_shape_note_of_two_adjacent_notes_equals_one_long_note():
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"formant_shift_semitones": 6.0}, r"At 1\.03 s edits that overlap move the formants by more than 12 semitones"),
+        ({"formant_shift_semitones": 6.0}, r"At 1\.03 s edits that overlap move the formants by more than 12 semi"),
         ({"level_db": -12.0}, r"At 1\.03 s edits that overlap change the level by more than 24 dB"),
     ],
 )

@@ -247,7 +247,7 @@ def test_pitch_editor_previews_what_a_slider_would_do_and_makes_one_step_of_it(e
 
 def test_pitch_editor_shapes_formant_and_level_of_a_note_as_steps_with_their_names(editor):
     editor.mouse.dblclick(*place(editor, 1.5, 62))
-    for name, value, said in (("Formant", "-1.5", "−1.5 st"), ("Level", "3", "3.0 dB")):
+    for name, value, said in (("Formant", "-1.5", "\N{MINUS SIGN}1.5 st"), ("Level", "3", "3.0 dB")):
         slider = editor.locator(".pitch-bubble").get_by_label(name)
         slider.fill(value)
         expect(slider).to_have_attribute("aria-valuetext", said)
