@@ -93,7 +93,7 @@ def limit_peaks(samples: np.ndarray, ceiling: float = CEILING) -> np.ndarray:
 def with_level(
     pieces: Iterable[np.ndarray], change_db: np.ndarray, ceiling: float = CEILING
 ) -> Iterator[np.ndarray]:
-    """Yield audio (channels, n) in pieces, louder by a curve (frames,); where that is 0 dB it stays the same to the bit.
+    """Yield audio (channels, n) in pieces, louder by a curve (frames,); where that is 0 dB it stays the same to a bit.
 
     The gain goes straight from frame to frame. What is made louder is limited to `ceiling` as `limit_peaks` limits it.
     """
