@@ -66,7 +66,8 @@ def test_pitch_editor_plays_a_note_while_it_is_dragged_and_renders_only_it_by_it
         " window.heard = []; editor.hear = async (given) => { await hear(given); heard.push(given.start_s); }; }"
     )
     # until the take is analysed, what is sung without a rest is one note
-    page.wait_for_function("document.querySelector('timbre-pitch-editor').roll.data.notes.length === 3", timeout=WORK_MS)
+    notes = "document.querySelector('timbre-pitch-editor').roll.data.notes"
+    page.wait_for_function(f"{notes}.length === 3", timeout=WORK_MS)
     x, y, semitone = page.evaluate(NOTE)
     page.mouse.move(x, y)
     page.mouse.down()
