@@ -2,7 +2,7 @@
 
 Edits apply one after the other to the original curve of the take, in semitones. The list of edits is kept, never their
 result, so that repeated editing loses nothing. The curve glides at both ends of a stretch, half inside and half outside
-it; further away it stays the same to the last bit.
+it; further away it stays the same to the last bit. So do the formants and the level of notes.
 """
 
 from abc import ABC, abstractmethod
@@ -36,6 +36,7 @@ AUTO = "auto"
 _GLIDE_FRAMES = 5
 _CONTEXT_FRAMES = 2 * FRAME_RATE  # around a stretch, for its tool
 _SHORTEST_NOTE_FRAMES = 10  # beyond the range of notes: less may be errors of the detector
+_FURTHEST_FORMANTS, _FURTHEST_LEVEL_DB = 12.0, 24.0  # by which edits that overlap may move them together
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,10 +71,16 @@ class Change(Brief):
         Up is above zero.
     octaves : int8 (frames,) or None
         How many octaves too low (below zero: too high) the pitch was detected, if that is why.
+    formants : float
+        Semitones by which the formants of the whole stretch move.
+    level_db : float
+        By how much the whole stretch becomes louder.
     """
 
     semitones: np.ndarray
     octaves: np.ndarray | None = None
+    formants: float = 0.0
+    level_db: float = 0.0
 
 
 @with_ranges
@@ -235,10 +242,10 @@ class Snap(PitchEdit):
 @with_ranges
 @dataclass(frozen=True)
 class ShapeNote(PitchEdit):
-    """Change what one note's pitch is made of: its centre, slope, drift and vibrato."""
+    """Change one note: its centre, slope, drift and vibrato, which its pitch is made of, its formants and its level."""
 
     tool: ClassVar[str] = "note"
-    meaning: ClassVar[str] = tr("Changes vibrato, drift, centre and slope of a note, each by itself.")
+    meaning: ClassVar[str] = tr("Changes vibrato, drift, centre, slope, formants and level of a note, each by itself.")
 
     vibrato: float = setting(1.0, 0.0, 2.0, tr("How deep the vibrato is: 0 takes it out, 2 doubles it."))
     drift: float = setting(1.0, 0.0, 2.0, tr("How far the note wanders slowly: 0 holds it on one pitch."))
@@ -246,6 +253,10 @@ class ShapeNote(PitchEdit):
     slope: float = setting(
         0.0, -12.0, 12.0, tr("How much higher its end becomes than its start, in semitones; its centre stays.")
     )
+    formant_shift_semitones: float = setting(
+        0.0, -6.0, 6.0, tr("Makes the voice sound smaller (up) or larger (down) on this note; its pitch stays.")
+    )
+    level_db: float = setting(0.0, -12.0, 12.0, tr("How much louder the note becomes, in decibels."))
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -272,7 +283,8 @@ class ShapeNote(PitchEdit):
         if self.vibrato != 1.0 or self.drift != 1.0:
             shape = note_shape(curve.semitones[inside], curve.voicing[inside])
             change = change + (self.vibrato - 1.0) * shape.vibrato + (self.drift - 1.0) * shape.drift
-        return Change(np.pad(change, (inside.start, frames - inside.stop), "edge"))
+        semitones = np.pad(change, (inside.start, frames - inside.stop), "edge")
+        return Change(semitones, None, self.formant_shift_semitones, self.level_db)
 
 
 @with_ranges
@@ -402,32 +414,47 @@ def _read_edit(number: int, values: Any) -> PitchEdit:
 
 @dataclass(frozen=True)
 class EditedPitch:
-    """Pitch of a whole take after edits; octaves: how many octaves too low it was detected, int8 (frames,).
+    """A whole take after edits, (frames,) each.
 
-    warning: a sentence on notes that were folded into the range of notes.
+    octaves: how many octaves too low it was detected, int8; formants: semitones by which they move; level_db: by how
+    much it is louder; warning: a sentence on notes that were folded into the range of notes.
     """
 
     pitch: Pitch
     octaves: np.ndarray
+    formants: np.ndarray
+    level_db: np.ndarray
     warning: str | None = None
+
+    def is_sung_anew(self, before: Pitch) -> np.ndarray:
+        """Mark the frames in which more than the level changed, bool (frames,)."""
+        return (self.pitch.hertz != before.hertz) | (self.octaves != 0) | (self.formants != 0)
 
     def differs(self, before: Pitch) -> np.ndarray:
         """Mark the changed frames, bool (frames,)."""
-        return (self.pitch.hertz != before.hertz) | (self.octaves != 0)
+        return self.is_sung_anew(before) | (self.level_db != 0)
+
+    def is_like(self, other: "EditedPitch") -> bool:
+        """Return whether both sound the same."""
+        pairs = (
+            (self.pitch.hertz, other.pitch.hertz), (self.octaves, other.octaves), (self.formants, other.formants),
+            (self.level_db, other.level_db),
+        )  # fmt: skip
+        return all(np.array_equal(mine, yours) for mine, yours in pairs)
 
 
 def edit_pitch(pitch: Pitch, edits: Sequence[PitchEdit], folds: bool = False) -> EditedPitch:
     """Apply edits one after the other to the pitch of a whole take; other frames stay the same to the last bit.
 
     folds: whether notes that leave the range of notes are sung in another octave. Raises SettingsError for a stretch
-    beyond the end, and otherwise for such notes.
+    beyond the end, for formants or a level that overlapping edits move too far, and otherwise for such notes.
 
     >>> held = Pitch(np.full(300, 220.0, np.float32), np.ones(300, np.float32))
     >>> edited = edit_pitch(held, [Shift(1.0, 2.0, semitones=12.0), Snap(1.0, 2.0)]).pitch
     >>> [float(edited.hertz[frame]) for frame in (50, 150, 250)]
     [220.0, 440.0, 220.0]
     """
-    change = np.zeros(len(pitch))
+    change, formants, level_db = np.zeros((3, len(pitch)))
     octaves = np.zeros(len(pitch), np.int8)
     last = len(pitch) - 1
     for edit in edits:
@@ -446,10 +473,29 @@ def edit_pitch(pitch: Pitch, edits: Sequence[PitchEdit], folds: bool = False) ->
         found = edit.change(Curve(semitones, pitch.voicing[part].astype(np.float64), part.start, inside))
         share = _share(part, first, end, last)
         change[part] += share * found.semitones
+        formants[part] += share * found.formants
+        level_db[part] += share * found.level_db
         if found.octaves is not None:
             octaves[part] += np.where(share >= 0.5, found.octaves, 0).astype(np.int8)
+    _check_sums(formants, level_db)
     moved, warning = _moved(pitch, change, folds)
-    return EditedPitch(moved, octaves, warning)
+    return EditedPitch(moved, octaves, formants, level_db, warning)
+
+
+def _check_sums(formants: np.ndarray, level_db: np.ndarray) -> None:
+    furthest, loudest = np.abs(formants).max(initial=0.0), np.abs(level_db).max(initial=0.0)
+    if furthest > _FURTHEST_FORMANTS + 1e-9:
+        raise SettingsError(tr(
+            "At {time_s} s edits that overlap move the formants by more than {furthest} semitones: move them less.",
+            time_s=numeral(int(np.abs(formants).argmax()) / FRAME_RATE, ".2f"),
+            furthest=numeral(_FURTHEST_FORMANTS, "g"),
+        ))
+    if loudest > _FURTHEST_LEVEL_DB + 1e-9:
+        raise SettingsError(tr(
+            "At {time_s} s edits that overlap change the level by more than {furthest} dB: change it less.",
+            time_s=numeral(int(np.abs(level_db).argmax()) / FRAME_RATE, ".2f"),
+            furthest=numeral(_FURTHEST_LEVEL_DB, "g"),
+        ))
 
 
 def _share(part: slice, first: int, end: int, last: int) -> np.ndarray:

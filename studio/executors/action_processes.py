@@ -37,6 +37,7 @@ from studio.tracing import send_spans, span, start_tracing
 T = TypeVar("T")
 MOST_WAITING = 100  # actions of an account
 _NICENESS = 10  # as conversions: the server comes first
+_WARM_NICENESS = 5  # somebody waits for each of what is quick: before conversions
 _WARM_S = 600.0  # without an action, until what is kept warm ends
 LONG_S = 3.0  # an action that takes longer leaves its place to those of others
 _END_S = 5.0  # for a process to end by itself
@@ -141,7 +142,7 @@ def _serve(
     threads = service.threads or max(1, usable_cores() // (1 if is_warm else service.action_processes))
     os.environ.update(environment_of(threads) | installation_of(settings, service).as_environment())
     with suppress(OSError, AttributeError):
-        os.nice(_NICENESS)
+        os.nice(_WARM_NICENESS if is_warm else _NICENESS)
     start_logs(level=service.log_level)
     start_tracing()
     database = open_database(database_url(service.database_url, settings.data))

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import PurePath
 
-import numpy as np
 from typing_extensions import TypedDict
 
 from engine.analysis.octave_errors import octave_doubts
@@ -155,7 +154,7 @@ def start_edit(
     pitch = edit_data_of(studio, origin.edit_data_key).pitch(origin.number - 1)
     wanted = read_edits(edits)
     after, now = edit_pitch(pitch, wanted), edit_pitch(pitch, read_edits(origin.edits))
-    if not after.differs(now.pitch).any() and np.array_equal(after.octaves, now.octaves):
+    if after.is_like(now):
         raise Invalid([("edits", _NOTHING)], "nothing_edited")
     return _submit_edit(studio, account, task, origin, plain_edits(wanted), of=of or task.id)
 
@@ -235,7 +234,7 @@ def _changes(pitch: Pitch, edits: Edits) -> list[ChangedStretch]:
     edited = edit_pitch(pitch, read_edits(edits))
     return [
         {"first": first, "hertz": _rounded(edited.pitch.hertz[first:stop].tolist(), 2)}
-        for first, stop in true_runs(edited.differs(pitch)).tolist()
+        for first, stop in true_runs(edited.pitch.hertz != pitch.hertz).tolist()
     ]
 
 

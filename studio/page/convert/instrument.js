@@ -52,7 +52,7 @@ const STRIP = 32, MIXED_STRIP = 40, NARROW_STRIP = 44; // height of a lane
 const LAYERS = { waveform: [tr("Waveform"), tr("Show the waveform")], spectrogram: [tr("Spectrogram"), tr("Show the spectrogram")], pitch: [tr("Pitch"), tr("Show the pitch")] };
 const KEYS = tr("Space plays. 0 to 9 choose a lane, B goes back to the lane before, at the same position. L repeats, E edits the pitch. Arrow keys on the picture move the cursor, Enter plays from there; + and − zoom.");
 const WELCOME = tr("Press play or the space bar, and change the lane: one performance in three voices."), DROP = tr("Drop your own vocal anywhere.");
-const TOLD = ["changed", "ordered", "previewed", "wanted"]; // by the editor
+const TOLD = ["changed", "expected", "ordered", "previewed", "wanted"]; // by the editor
 const UNDO = "M11 6V2L5 7.500l6 5.500V9a5 5 0 1 1-5 5H3a8 8 0 1 0 8-8z", REDO = "M13 6V2l6 5.500-6 5.500V9a5 5 0 1 0 5 5h3a8 8 0 1 1-8-8z";
 
 class Instrument extends Player {
@@ -141,6 +141,8 @@ class Instrument extends Player {
     }
     if (of === "recording") this.#trim.kept = data?.trim ? { start: data.trim.start_s, stop: data.trim.stop_s } : null;
     this.#compose();
+    // what was edited again has another key, and may be there before the editor has it, which is closed by then
+    if (of === "takes" && this.#edited && !this.data?.tracks.some(({ key }) => key === this.#edited)) this.#edited = this.data?.tracks[this.chosen]?.key ?? null;
     if (of === "editor" && data?.hertz) this.#opened();
   }
 

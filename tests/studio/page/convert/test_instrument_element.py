@@ -10,6 +10,7 @@ import soundfile
 from playwright.sync_api import Page, expect
 
 from studio.page.page_files import page_file
+from tests.studio.page.convert.test_pitch_editor_element import view
 
 SECONDS, RATE = 3.0, 16_000
 MINUS = "\N{MINUS SIGN}"
@@ -67,6 +68,22 @@ def recording(name: str = "analysis-1") -> dict[str, Any]:
 def bring(page: Page, of: str, data: dict[str, Any] | None) -> None:
     page.evaluate("(part) => instrument.take(part)", {"of": of, "data": data})
     page.wait_for_function(f"instrument.duration == {SECONDS}")
+
+
+def test_instrument_opens_the_editor_for_a_step_of_a_take_that_was_edited_again_before_it_was_closed(instrument):
+    bring(instrument, "recording", recording())
+    bring(instrument, "takes", takes())
+    bring(instrument, "editor", view())
+    instrument.evaluate(
+        "() => { window.asked = []; instrument.addEventListener('tell-edit', ({ detail }) => asked.push(detail));"
+        " const detail = { name: 'Move notes', undo: () => false, redo: () => false };"
+        " document.dispatchEvent(new CustomEvent('timbre-did', { detail })); }"
+    )
+    track = takes()["tracks"][0] | {"key": "task-2"}
+    bring(instrument, "takes", takes(id="task-2", tracks=[track]))  # which the editor has not got yet
+    bring(instrument, "editor", None)
+    instrument.locator("body").press("Control+z")
+    assert instrument.evaluate("asked") == [{"isOn": True}]
 
 
 def test_instrument_keeps_its_position_when_the_recording_arrives_after_its_take(instrument):
