@@ -56,6 +56,7 @@ class PinnedFile:
             raise WrongFileError(
                 tr(
                     '"{name}" is not {wanted}: its checksum is another. It was not used; fetch it again.',
-                    name=path.name, wanted=self.name,
+                    name=path.name,
+                    wanted=self.name,
                 )
             )

@@ -105,9 +105,9 @@ class Dryness:
         if self.presence.warning:
             return self.presence.warning
         if self.is_mix:
-            return (
-                tr("This does not sound like a dry vocal: there seems to be accompaniment, a second voice or a long "
-                "reverberation in it. Only one voice is converted, so use the vocal track alone.")
+            return tr(
+                "This does not sound like a dry vocal: there seems to be accompaniment, a second voice or a long "
+                "reverberation in it. Only one voice is converted, so use the vocal track alone."
             )
         if self.is_reverberant:
             return tr(

@@ -90,9 +90,7 @@ def limit_peaks(samples: np.ndarray, ceiling: float = CEILING) -> np.ndarray:
     return (samples * _per_sample(_at_centres(needed, 1.0), samples.shape[1])).astype(np.float32)
 
 
-def with_level(
-    pieces: Iterable[np.ndarray], change_db: np.ndarray, ceiling: float = CEILING
-) -> Iterator[np.ndarray]:
+def with_level(pieces: Iterable[np.ndarray], change_db: np.ndarray, ceiling: float = CEILING) -> Iterator[np.ndarray]:
     """Yield audio (channels, n) in pieces, louder by a curve (frames,); where that is 0 dB it stays the same to a bit.
 
     The gain goes straight from frame to frame. What is made louder is limited to `ceiling` as `limit_peaks` limits it.

@@ -111,14 +111,16 @@ class Pitch(Brief):
             said.append(
                 tr(
                     "{above_s} s are too high to convert (above {highest_note}); keep the original there.",
-                    above_s=numeral(above_s, ".1f"), highest_note=HIGHEST_NOTE,
+                    above_s=numeral(above_s, ".1f"),
+                    highest_note=HIGHEST_NOTE,
                 )
             )
         if below_s:
             said.append(
                 tr(
                     "{below_s} s are too low to convert (below {lowest_note}); keep the original there.",
-                    below_s=numeral(below_s, ".1f"), lowest_note=LOWEST_NOTE,
+                    below_s=numeral(below_s, ".1f"),
+                    lowest_note=LOWEST_NOTE,
                 )
             )
         return joined(" ", said) or None

@@ -251,10 +251,12 @@ def _stored() -> dict[str, np.ndarray]:
 
 
 def _missing() -> EngineError:
-    return EngineError(tr(
-        "The pitch detector is missing or another version: pip install --force-reinstall {package}.",
-        package=_PACKAGE,
-    ))
+    return EngineError(
+        tr(
+            "The pitch detector is missing or another version: pip install --force-reinstall {package}.",
+            package=_PACKAGE,
+        )
+    )
 
 
 _TYPES = {1: np.float32, 6: np.int32, 7: np.int64, 11: np.float64}  # TensorProto.DataType

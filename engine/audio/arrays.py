@@ -51,14 +51,19 @@ def refuse_unscaled(samples: Samples) -> None:
         return
     scale = next((scale for scale in _SCALES if peak <= scale), None)
     if scale is None:
-        raise AudioError(tr(
-            "These samples go up to {peak}, where full scale is 1: give floats from -1 to 1, or 16-bit integers.",
+        raise AudioError(
+            tr(
+                "These samples go up to {peak}, where full scale is 1: give floats from -1 to 1, or 16-bit integers.",
+                peak=numeral(peak, ".6g"),
+            )
+        )
+    raise AudioError(
+        tr(
+            "These samples go up to {peak}, where full scale is 1: did you mean samples / {scale}?",
             peak=numeral(peak, ".6g"),
-        ))
-    raise AudioError(tr(
-        "These samples go up to {peak}, where full scale is 1: did you mean samples / {scale}?",
-        peak=numeral(peak, ".6g"), scale=scale,
-    ))
+            scale=scale,
+        )
+    )
 
 
 def rate_of(rate: SupportsFloat) -> int:
@@ -94,7 +99,10 @@ def _refuse_other_shapes(given: np.ndarray) -> None:
             tr(
                 "A recording has 1 to {most_channels} channels, and samples of the shape {shape} are {given} "
                 "channels: {hint}",
-                most_channels=MOST_CHANNELS, shape=given.shape, given=len(given), hint=hint,
+                most_channels=MOST_CHANNELS,
+                shape=given.shape,
+                given=len(given),
+                hint=hint,
             )
         )
 

@@ -70,7 +70,8 @@ def refuse_as_teacher(card: VoiceCard) -> None:
         raise VoiceError(
             tr(
                 'The licence of {name}, "{licence}", allows no derivatives, and a voice that it teaches is one.',
-                name=card.name, licence=card.licence,
+                name=card.name,
+                licence=card.licence,
             )
         )
 
@@ -81,9 +82,9 @@ def taught_profile(card: VoiceCard, name: str = "") -> dict[str, object]:
     Licence, consent and what its owner says of the voice are carried over; its range is measured anew. name: by
     default that of the imported voice.
     """
-    file, taught = card.model.get("file", ""), tr(
-        "taught by {name}, imported from {value}",
-        name=card.name, value=card.model.get("file", ""),
+    file, taught = (
+        card.model.get("file", ""),
+        tr("taught by {name}, imported from {value}", name=card.name, value=card.model.get("file", "")),
     )
     stated = "" if card.source == tr("imported from {file}", file=file) else card.source
     return {
@@ -159,10 +160,10 @@ def teaching_recordings(
         for number, (source, name) in enumerate(zip(sources, names, strict=True)):
 
             def converted(fraction: float, message: str, number: int = number) -> None:
-                report((number + fraction) / len(sources), tr(
-                    "singing recording {number} of {sources}",
-                    number=number + 1, sources=len(sources),
-                ))
+                report(
+                    (number + fraction) / len(sources),
+                    tr("singing recording {number} of {sources}", number=number + 1, sources=len(sources)),
+                )
 
             asked = replace(chosen, transpose=source.transpose, takes=1)
             convert_file(source.path, [unfinished / name], voice, asked, converted, device, installation)

@@ -153,9 +153,9 @@ class LiveConverter:
         Raises SettingsError for samples of another shape.
         """
         if samples.ndim != 1 or (self._whole_blocks and len(samples) % self._block):
-            raise SettingsError(tr(
-                "Live conversion takes mono blocks, not samples of the shape {shape}.", shape=samples.shape
-            ))
+            raise SettingsError(
+                tr("Live conversion takes mono blocks, not samples of the shape {shape}.", shape=samples.shape)
+            )
         self._waiting = np.concatenate([self._waiting, samples.astype(np.float32)])
         while len(self._waiting) >= self._block:
             block, self._waiting = self._waiting[: self._block], self._waiting[self._block :]

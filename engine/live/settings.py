@@ -63,8 +63,10 @@ class LiveSettings:
     )
     content: str = text_setting(
         STUDENT,
-        tr("What reads the words: the listener, in blocks of 80 ms or more, or its student, which needs less work and "
-        "allows shorter blocks, but is less clear."),
+        tr(
+            "What reads the words: the listener, in blocks of 80 ms or more, or its student, which needs less work and "
+            "allows shorter blocks, but is less clear."
+        ),
         (LISTENER, STUDENT),
     )
 
@@ -73,10 +75,14 @@ class LiveSettings:
         check_settings(self)
         for name, step in (("block_ms", STEP_MS), ("look_ahead_ms", 1000 // FRAME_RATE)):
             if getattr(self, name) % step:
-                raise SettingsError(tr(
-                    "{name} must be a multiple of {step}, not {self}.",
-                    name=name, step=step, self=getattr(self, name),
-                ))
+                raise SettingsError(
+                    tr(
+                        "{name} must be a multiple of {step}, not {self}.",
+                        name=name,
+                        step=step,
+                        self=getattr(self, name),
+                    )
+                )
 
     def changed(self, **values: Any) -> "LiveSettings":
         """Return the settings with other values, by their names, for a session that runs.

@@ -137,10 +137,12 @@ def _chunks(path: Path) -> ChunkedFile:
 
 def _without_credentials(path: Path, name: str | None, tags: str | None) -> Verdict:
     if name is None and _is_archive(path):
-        raise AudioError(tr(
-            '"{name}" is an archive, and only audio files can be checked: unpack it, and check those in it.',
-            name=shown_name(path),
-        ))
+        raise AudioError(
+            tr(
+                '"{name}" is an archive, and only audio files can be checked: unpack it, and check those in it.',
+                name=shown_name(path),
+            )
+        )
     if _has_traces(path, _TRACES if name else _STORE):
         return Verdict("changed", tr("Changed since it was made: its content credentials are damaged."), tags=tags)
     if name is None:

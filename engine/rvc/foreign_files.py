@@ -83,7 +83,8 @@ def of_program(name: str, program: str) -> ModelFileError:
         tr(
             '"{name}" is a model of {program}, which works in another way: the studio opens those of RVC. With the '
             "recordings behind it, create a new voice.",
-            name=name, program=program,
+            name=name,
+            program=program,
         ),
         "so_vits" if program == SO_VITS else "foreign_model",
     )
@@ -126,7 +127,8 @@ def _other_encoder(name: str, encoder: str) -> ModelFileError:
         tr(
             '"{name}" was trained on {encoder}; the studio has only ContentVec, with which its words would be lost: '
             "import a model trained on ContentVec, or create a new voice from the recordings behind it.",
-            name=name, encoder=encoder,
+            name=name,
+            encoder=encoder,
         ),
         "other_encoder",
     )

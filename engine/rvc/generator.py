@@ -344,7 +344,8 @@ def generator_from(configuration: GeneratorConfiguration, weights: Mapping[str, 
                 tr(
                     "The weights of this RVC model do not fit its configuration: {published} is {shapes}. It was made "
                     "by another program, or changed: extract it in RVC again.",
-                    published=published, shapes=shapes,
+                    published=published,
+                    shapes=shapes,
                 )
             )
         if not value.isfinite().all():

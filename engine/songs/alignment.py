@@ -92,11 +92,13 @@ def align(vocal: Path | str, backing: Path | str, given_s: float | None = None, 
     """
     vocal, backing = Path(vocal), Path(backing)
     if given_s is not None and not abs(given_s) <= LARGEST_GIVEN_S:
-        raise SettingsError(ntr(
-            "The offset must be from -{largest_given_s} to {largest_given_s} second.",
-            "The offset must be from -{largest_given_s} to {largest_given_s} seconds.",
-            largest_given_s=numeral(LARGEST_GIVEN_S, "g"),
-        ))
+        raise SettingsError(
+            ntr(
+                "The offset must be from -{largest_given_s} to {largest_given_s} second.",
+                "The offset must be from -{largest_given_s} to {largest_given_s} seconds.",
+                largest_given_s=numeral(LARGEST_GIVEN_S, "g"),
+            )
+        )
     sung, played = _coarse(vocal), _coarse(backing)
     if sung.peak < _SILENT:
         raise AudioError(tr('"{name}" is silent: there is no vocal to convert.', name=vocal.name))
@@ -113,7 +115,8 @@ def align(vocal: Path | str, backing: Path | str, given_s: float | None = None, 
                 tr(
                     '"{name}" already holds the vocal ({trace_db} dB): give the instrumental alone, or give the whole '
                     "song and separate it.",
-                    name=backing.name, trace_db=numeral(trace_db, "+.0f"),
+                    name=backing.name,
+                    trace_db=numeral(trace_db, "+.0f"),
                 )
             )
     if given_s is not None:
@@ -126,7 +129,8 @@ def align(vocal: Path | str, backing: Path | str, given_s: float | None = None, 
         tr(
             "The vocal lasts {vocal_length}, the backing {backing_length}, and nothing in them shows for sure where "
             "the vocal begins: set the offset (--offset) in seconds, 0 if both begin together.",
-            vocal_length=in_words(sung.seconds), backing_length=in_words(played.seconds),
+            vocal_length=in_words(sung.seconds),
+            backing_length=in_words(played.seconds),
         )
     )
 

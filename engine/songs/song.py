@@ -344,18 +344,26 @@ def _described(settings: Chosen | None) -> str:
 def _notes(alignment: Alignment) -> list[str]:
     notes = []
     if alignment.offset_s > 0:
-        notes.append(tr(
-            "The vocal begins {offset_s} s later than the backing ({reason}).",
-            offset_s=numeral(alignment.offset_s, ".3f"), reason=alignment.reason,
-        ))
+        notes.append(
+            tr(
+                "The vocal begins {offset_s} s later than the backing ({reason}).",
+                offset_s=numeral(alignment.offset_s, ".3f"),
+                reason=alignment.reason,
+            )
+        )
     elif alignment.offset_s < 0:
-        notes.append(tr(
-            "The vocal begins {offset_s} s earlier than the backing ({reason}).",
-            offset_s=numeral(-alignment.offset_s, ".3f"), reason=alignment.reason,
-        ))
+        notes.append(
+            tr(
+                "The vocal begins {offset_s} s earlier than the backing ({reason}).",
+                offset_s=numeral(-alignment.offset_s, ".3f"),
+                reason=alignment.reason,
+            )
+        )
     if alignment.trace_db is not None and alignment.trace_db > _TRACE_DB:
-        notes.append(tr(
-            "The backing holds a trace of the vocal, {trace_db} dB below it.",
-            trace_db=numeral(-alignment.trace_db, ".0f"),
-        ))
+        notes.append(
+            tr(
+                "The backing holds a trace of the vocal, {trace_db} dB below it.",
+                trace_db=numeral(-alignment.trace_db, ".0f"),
+            )
+        )
     return notes

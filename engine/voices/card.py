@@ -168,9 +168,10 @@ class VoiceCard(Brief):
         pitch = self.pitch_where(sung)
         low, high = math.floor(pitch.low), math.ceil(pitch.high)
         if sung:  # nobody sings only above what they say
-            low, high = (pick(one, note_number(self.vocal_range[end])) for pick, one, end in (
-                (min, low, "min"), (max, high, "max"),
-            ))
+            low, high = (
+                pick(one, note_number(self.vocal_range[end]))
+                for pick, one, end in ((min, low, "min"), (max, high, "max"))
+            )
         return {"min": note_name(low), "max": note_name(high)}
 
     @property
@@ -229,10 +230,13 @@ def read_card(content: bytes, where: str) -> VoiceCard:
             )
         return _card_from(values)
     except ValueError as cause:
-        raise VoiceError(tr(
-            "The card of the voice {where} is damaged ({cause}); import the voice again.",
-            where=where, cause=str(cause),
-        )) from cause
+        raise VoiceError(
+            tr(
+                "The card of the voice {where} is damaged ({cause}); import the voice again.",
+                where=where,
+                cause=str(cause),
+            )
+        ) from cause
 
 
 def _read_json(content: bytes) -> object:
@@ -367,16 +371,23 @@ def voice_home(voice: Path | str, folder: Folders | None = None) -> Path:
     if len(named) == 1:
         return voice_home(named[0], folders)
     if named:
-        raise VoiceError(tr(
-            "Several voices have the name '{voice}': give the id, which is one of {named}.",
-            voice=voice, named=", ".join(named),
-        ))
+        raise VoiceError(
+            tr(
+                "Several voices have the name '{voice}': give the id, which is one of {named}.",
+                voice=voice,
+                named=", ".join(named),
+            )
+        )
     there = ", ".join(card.id for card in cards) or "none"
     if meant := nearest(str(voice), [one for card in cards for one in (card.name, card.id)]):
-        raise VoiceError(tr(
-            "There is no voice '{voice}': did you mean {meant}? The voices here are: {there}.",
-            voice=voice, meant=meant, there=there,
-        ))
+        raise VoiceError(
+            tr(
+                "There is no voice '{voice}': did you mean {meant}? The voices here are: {there}.",
+                voice=voice,
+                meant=meant,
+                there=there,
+            )
+        )
     raise VoiceError(tr("There is no voice '{voice}'. The voices here are: {there}.", voice=voice, there=there))
 
 

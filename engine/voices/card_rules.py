@@ -91,9 +91,9 @@ Text = Annotated[
 Texts = Annotated[dict[_Line, Text], tr("an object of texts without control characters")]
 Words = Annotated[list[_Line], tr("a list of words")]
 Range = Annotated[
-    dict[str, _Line], AfterValidator(_asserted(_is_range)), tr(
-        "two notes from low to high, as {'min': 'A2', 'max': 'C5'}",
-    )
+    dict[str, _Line],
+    AfterValidator(_asserted(_is_range)),
+    tr("two notes from low to high, as {'min': 'A2', 'max': 'C5'}"),
 ]
 Pitch = Annotated[_Notes, _THREE_NOTES]
 PitchOrNone = Annotated[_Notes | None, tr("{three_notes}, or null", three_notes=_THREE_NOTES)]

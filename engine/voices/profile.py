@@ -175,11 +175,15 @@ def _text(value: object, name: str, problems: _Problems, longest: int = LONGEST_
     if not isinstance(value, str):
         problems.add(name, tr("{field} must be text, not {value}.", value=_kind(value)))
     elif len(text := value.strip()) > longest:
-        problems.add(name, ntr(
-            "{field} must have at most {longest} character, not {text}.",
-            "{field} must have at most {longest} characters, not {text}.",
-            longest=longest, text=len(text),
-        ))
+        problems.add(
+            name,
+            ntr(
+                "{field} must have at most {longest} character, not {text}.",
+                "{field} must have at most {longest} characters, not {text}.",
+                longest=longest,
+                text=len(text),
+            ),
+        )
     elif _UNWELCOME.search(text) or (one_line and _LINE_ENDS.search(text)):
         ends = tr("{field} must not hold control characters or line ends.")
         problems.add(name, ends if one_line else tr("{field} must not hold control characters."))
@@ -217,16 +221,16 @@ def _language(given: dict[str, object], problems: _Problems) -> str | None:
 def _traits(given: dict[str, object], problems: _Problems) -> tuple[str, ...]:
     values = given.get("traits", [])
     if not isinstance(values, list | tuple):
-        problems.add("traits", tr(
-            '{field} must be a list of texts such as ["warm", "clear"], not {values}.',
-            values=_kind(values),
-        ))
+        problems.add(
+            "traits",
+            tr('{field} must be a list of texts such as ["warm", "clear"], not {values}.', values=_kind(values)),
+        )
         return ()
     if len(values) > MOST_TRAITS:
-        problems.add("traits", tr(
-            "{field} must be at most {most_traits}, not {values}.",
-            most_traits=MOST_TRAITS, values=len(values),
-        ))
+        problems.add(
+            "traits",
+            tr("{field} must be at most {most_traits}, not {values}.", most_traits=MOST_TRAITS, values=len(values)),
+        )
         return ()
     traits = [_text(value, f"traits[{at}]", problems, LONGEST_TRAIT, one_line=True) for at, value in enumerate(values)]
     return tuple(trait for trait in traits if trait)
@@ -313,10 +317,10 @@ def _other(values: Mapping[str, object], problems: _Problems) -> dict[str, objec
         else:
             other[name] = value
     if len(json.dumps([other], indent=2, ensure_ascii=False).encode()) > MOST_OTHER:
-        problems.add("model.json", tr(
-            "{field} holds more than {most_other} MB besides the fields of a voice.",
-            most_other=MOST_OTHER >> 20,
-        ))
+        problems.add(
+            "model.json",
+            tr("{field} holds more than {most_other} MB besides the fields of a voice.", most_other=MOST_OTHER >> 20),
+        )
     return other
 
 
@@ -334,10 +338,10 @@ def _one_licence(values: Mapping[str, object], problems: _Problems) -> dict[str,
     """Rename `license` to `licence`; note a problem if both are there and differ."""
     one, another = values.get("licence"), values.get(_OTHER_SPELLING)
     if not is_blank(one) and not is_blank(another) and one != another:
-        problems.add("licence", tr(
-            "{field} and {other_spelling} say different things; keep one of them.",
-            other_spelling=_OTHER_SPELLING,
-        ))
+        problems.add(
+            "licence",
+            tr("{field} and {other_spelling} say different things; keep one of them.", other_spelling=_OTHER_SPELLING),
+        )
     return _british(values)
 
 

@@ -175,7 +175,8 @@ def load_voice(voice: str | Path, folder: Folders | None = None) -> Voice:
                 "{name} is an imported model of RVC: it converts, but cannot be trained, blended or exported. Let it "
                 "teach a voice of this studio, which can: Make it ours, on its card, or `timbre-studio rvc teach "
                 "{id}`.",
-                name=card.name, id=card.id,
+                name=card.name,
+                id=card.id,
             )
         )
     _refuse_earlier(card)

@@ -227,9 +227,7 @@ class StretchView(TypedDict):
     pitch_histogram: Sequence[NoteSeconds]
 
 
-def stretch_view(
-    studio: Studio, account: Account, task_id: str, start_s: float, stop_s: float
-) -> StretchView:
+def stretch_view(studio: Studio, account: Account, task_id: str, start_s: float, stop_s: float) -> StretchView:
     """Return `pitch` and `pitch_histogram` as `analysis_view` does, of a stretch of the recording.
 
     Raises NotFound, and WrongState unless it is analysed.

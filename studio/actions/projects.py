@@ -90,11 +90,18 @@ def change_project(
     project = find_project(studio.database, account.id, project_id)
     name = (project.name or "") if name is None else composed(" ".join(name.split()))
     if len(name) > LONGEST_NAME or not name.isprintable():
-        raise Invalid([("name", ntr(
-            "The name of a project has at most {longest_name} printable character.",
-            "The name of a project has at most {longest_name} printable characters.",
-            longest_name=LONGEST_NAME,
-        ))])
+        raise Invalid(
+            [
+                (
+                    "name",
+                    ntr(
+                        "The name of a project has at most {longest_name} printable character.",
+                        "The name of a project has at most {longest_name} printable characters.",
+                        longest_name=LONGEST_NAME,
+                    ),
+                )
+            ]
+        )
     try:
         changed = from_values(Timeline, {**asdict(project.timeline), **(timeline or {})})
     except TypeError as cause:
@@ -111,7 +118,7 @@ def delete_project(studio: Studio, account: Account, project_id: str) -> int:
     """
     project = find_project(studio.database, account.id, project_id)
     if not all(task.has_ended for task in project.conversions):
-        raise WrongState(tr(
-            "A conversion of this project has not ended: cancel it first, or wait for it.",
-        ), "task_active")
+        raise WrongState(
+            tr("A conversion of this project has not ended: cancel it first, or wait for it."), "task_active"
+        )
     return len(delete_tasks(studio, account, [task.id for task in project.conversions]))

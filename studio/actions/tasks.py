@@ -56,9 +56,9 @@ class _AnyTask(TypedDict):
     message: str
     error: str | None
     error_code: str | None
-    trace_id: NotRequired[Annotated[
-        str | None, Field(description="Of its OpenTelemetry trace, if the service sends traces.")
-    ]]
+    trace_id: NotRequired[
+        Annotated[str | None, Field(description="Of its OpenTelemetry trace, if the service sends traces.")]
+    ]
     attempt: Annotated[int, Field(ge=0)]
     created_at: Annotated[str | None, shown_as(Time)]
     started_at: Time | None

@@ -100,17 +100,14 @@ class Commands(TyperGroup):
         choose_language(args)
         choose_help(args)
         if ctx.info_name != PROGRAM and any(one.startswith(_COMPLETIONS) for one in args):
-            raise typer.BadParameter(tr(
-                "Completion is for the command {program}: call it by that name.",
-                program=PROGRAM,
-            ))
+            raise typer.BadParameter(
+                tr("Completion is for the command {program}: call it by that name.", program=PROGRAM)
+            )
         if _shows_help(args):
             translate_help(self, ctx)
         return super().parse_args(ctx, args)
 
-    def resolve_command(
-        self, ctx: "Context", args: list[str]
-    ) -> "tuple[str | None, Command | None, list[str]]":
+    def resolve_command(self, ctx: "Context", args: list[str]) -> "tuple[str | None, Command | None, list[str]]":
         if args[0] in _WITH_SETTINGS:
             self.commands[args[0]] = _completed(args[0])
             if _shows_help(args):
@@ -185,9 +182,9 @@ def _choose_quiet(quiet: bool) -> None:
 def root(
     language: Annotated[
         str,
-        typer.Option(OPTION, metavar="CODE", help=tr(
-            "Of messages and help: en, de, ja, ... (Default: the terminal's.)",
-        )),
+        typer.Option(
+            OPTION, metavar="CODE", help=tr("Of messages and help: en, de, ja, ... (Default: the terminal's.)")
+        ),
     ] = "",
     version: Annotated[
         bool, typer.Option("--version", is_eager=True, callback=_show_version, help=tr("Show the version and exit."))
@@ -195,7 +192,11 @@ def root(
     quiet: Annotated[
         bool,
         typer.Option(
-            "-q", _QUIET, is_eager=True, callback=_choose_quiet, help=tr("Show only results and errors."),
+            "-q",
+            _QUIET,
+            is_eager=True,
+            callback=_choose_quiet,
+            help=tr("Show only results and errors."),
             expose_value=False,
         ),
     ] = False,

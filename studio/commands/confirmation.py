@@ -30,9 +30,15 @@ def ask_before(question: str, refused: str, unanswered: str) -> None:
 
 def ask_before_fetching(file: PinnedFile, yes: bool) -> None:
     """Say what a file is and where it comes from; ask unless `yes`. Raises typer.Abort unless the answer is yes."""
-    say(tr(
-        "{name}, {megabytes} MB, licence {licence}, by {origin}: {url}",
-        name=file.name, megabytes=file.megabytes, licence=file.licence, origin=file.origin, url=file.url,
-    ))
+    say(
+        tr(
+            "{name}, {megabytes} MB, licence {licence}, by {origin}: {url}",
+            name=file.name,
+            megabytes=file.megabytes,
+            licence=file.licence,
+            origin=file.origin,
+            url=file.url,
+        )
+    )
     if not yes:
         typer.confirm(translated(tr("Fetch it?")), err=True, abort=True)

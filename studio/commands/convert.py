@@ -44,9 +44,10 @@ _JOBS = tr("How many recordings to convert side by side; they share the cores, a
 
 Recordings = Annotated[
     list[Path],
-    typer.Argument(metavar="FILE|-", help=tr(
-        "Recordings, or folders of them: wav, flac, mp3, ogg, opus, aiff, m4a; - is standard input.",
-    )),
+    typer.Argument(
+        metavar="FILE|-",
+        help=tr("Recordings, or folders of them: wav, flac, mp3, ogg, opus, aiff, m4a; - is standard input."),
+    ),
 ]
 
 

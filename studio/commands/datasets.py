@@ -39,9 +39,9 @@ def _stated(meaning: str, shape: str = "TEXT") -> OptionInfo:
 def create(
     source: Annotated[
         list[Path],
-        typer.Argument(metavar="SOURCE...", help=tr(
-            "A zip or folder with model.json and audio/, or single recordings.",
-        )),
+        typer.Argument(
+            metavar="SOURCE...", help=tr("A zip or folder with model.json and audio/, or single recordings.")
+        ),
     ],
     name: Annotated[str | None, _stated(tr("The voice's name; required unless a model.json has it."))] = None,
     gender: Annotated[str | None, _stated(tr("The voice's gender."), "male|female")] = None,
@@ -94,10 +94,13 @@ def create(
         name = find_model(studio.database, studio.local, identifier).name
     for line in report_lines(data_report, translated):
         typer.echo(line, err=True)
-    say(tr(
-        "{name} is ready to use, untrained: timbre-studio convert RECORDING --voice {identifier}",
-        name=name, identifier=identifier,
-    ))
+    say(
+        tr(
+            "{name} is ready to use, untrained: timbre-studio convert RECORDING --voice {identifier}",
+            name=name,
+            identifier=identifier,
+        )
+    )
     say(tr("Training makes it more like the recordings: timbre-studio train {identifier}", identifier=identifier))
     typer.echo(identifier)
 

@@ -49,9 +49,7 @@ def live(
     source: Annotated[
         str, typer.Option("--input", metavar="FILE|DEVICE", help=tr("A recording, or a device by number or name."))
     ] = "",
-    output: Annotated[
-        str, typer.Option("--output", metavar="FILE|DEVICE", help=tr("A file or a device."))
-    ] = "",
+    output: Annotated[str, typer.Option("--output", metavar="FILE|DEVICE", help=tr("A file or a device."))] = "",
     second: Annotated[
         str, typer.Option("--second-output", metavar="DEVICE", help=tr("A second output, to hear yourself."))
     ] = "",
@@ -72,9 +70,9 @@ def live(
     ] = False,
     measure: Annotated[
         float | None,
-        typer.Option("--measure", metavar="SECONDS", help=tr(
-            "Send chirps through the whole path and find them again.",
-        )),
+        typer.Option(
+            "--measure", metavar="SECONDS", help=tr("Send chirps through the whole path and find them again.")
+        ),
     ] = None,
     threads: Threads = None,
     **given: str | None,
@@ -108,9 +106,9 @@ def _input_number(channel: str) -> int | None:
     if channel.strip().lower() == _MIX:
         return None
     if not channel.strip().isdecimal() or int(channel) == 0:
-        raise EngineError(tr(
-            "--channel is the number of an input, such as 1 or 2, or mix, and not {channel}.", channel=channel,
-        ))
+        raise EngineError(
+            tr("--channel is the number of an input, such as 1 or 2, or mix, and not {channel}.", channel=channel)
+        )
     return int(channel)
 
 
@@ -124,9 +122,7 @@ def _voice(voice: str) -> "Voice":
         return load_voice(usable_voice_folder(studio, studio.local, voice, report, "cpu"))
 
 
-def _convert_file(
-    source: Path, target: Path, voice: "Voice", settings: "LiveSettings", number: int | None
-) -> None:
+def _convert_file(source: Path, target: Path, voice: "Voice", settings: "LiveSettings", number: int | None) -> None:
     """Convert a recording as it would be converted live; the delay is taken out of the result."""
     from engine.analysis.recording import analyse
     from engine.analysis.voice_presence import SILENT
@@ -151,10 +147,13 @@ def _convert_file(
         samples, converter = convert_recording(audio.mono(), audio.rate, voice, settings, report)
     statement = live_statement(voice, settings, source)
     write_audio(target, Audio(samples[None], audio.rate, statement, audio.place))
-    say(tr(
-        "{name}; live this would come {delay_s} ms later.",
-        name=voice.card.name, delay_s=numeral(1000 * converter.delay_s, ".0f"),
-    ))
+    say(
+        tr(
+            "{name}; live this would come {delay_s} ms later.",
+            name=voice.card.name,
+            delay_s=numeral(1000 * converter.delay_s, ".0f"),
+        )
+    )
 
 
 def _measure(voice: "Voice", settings: "LiveSettings", seconds: float, given: int | None) -> None:
@@ -178,11 +177,16 @@ def _measure(voice: "Voice", settings: "LiveSettings", seconds: float, given: in
                 "{threads} threads: algorithm {delay_s} ms, measured {delay_p50_s} ms (p50), {delay_p99_s} ms (p99), "
                 "{found} of {chirps} chirps found; work {work_p50} (p50), {work_p99} (p99) of real time; {glitches} "
                 "glitches in {seconds} s.",
-                threads=threads, delay_s=numeral(1000 * converter.delay_s, ".0f"),
+                threads=threads,
+                delay_s=numeral(1000 * converter.delay_s, ".0f"),
                 delay_p50_s=numeral(1000 * found.delay_p50_s, ".0f"),
-                delay_p99_s=numeral(1000 * found.delay_p99_s, ".0f"), found=found.found, chirps=found.chirps,
-                work_p50=numeral(found.work_p50, ".2f"), work_p99=numeral(found.work_p99, ".2f"),
-                glitches=found.glitches, seconds=numeral(seconds, "g"),
+                delay_p99_s=numeral(1000 * found.delay_p99_s, ".0f"),
+                found=found.found,
+                chirps=found.chirps,
+                work_p50=numeral(found.work_p50, ".2f"),
+                work_p99=numeral(found.work_p99, ".2f"),
+                glitches=found.glitches,
+                seconds=numeral(seconds, "g"),
             )
         )
 
@@ -197,11 +201,13 @@ def _sounddevice() -> ModuleType:
     try:
         import sounddevice
     except (ImportError, OSError) as cause:  # the package, or PortAudio
-        raise EngineError(tr(
-            "Sound devices need the package sounddevice and the PortAudio library: {install}"
-            " (on Debian also: apt install libportaudio2). Files work without them.",
-            install=add_extra("live"),
-        )) from cause
+        raise EngineError(
+            tr(
+                "Sound devices need the package sounddevice and the PortAudio library: {install}"
+                " (on Debian also: apt install libportaudio2). Files work without them.",
+                install=add_extra("live"),
+            )
+        ) from cause
     return sounddevice
 
 
@@ -311,7 +317,12 @@ def _awaited(keys: "Keys", reopen: "Callable[[], Stream]") -> "Stream | None":
 
 
 def _reopened(
-    stack: ExitStack, sounddevice: ModuleType, devices: _Devices, count: int, rate: int, callback: Callable[..., None],
+    stack: ExitStack,
+    sounddevice: ModuleType,
+    devices: _Devices,
+    count: int,
+    rate: int,
+    callback: Callable[..., None],
     beside: "SecondOutput | None",
 ) -> "Stream":
     """Open devices that were gone. Raises EngineError while they are; no other is taken in their place."""
@@ -321,7 +332,12 @@ def _reopened(
 
 
 def _opened(
-    stack: ExitStack, sounddevice: ModuleType, devices: _Devices, count: int, rate: int, callback: Callable[..., None],
+    stack: ExitStack,
+    sounddevice: ModuleType,
+    devices: _Devices,
+    count: int,
+    rate: int,
+    callback: Callable[..., None],
     beside: "SecondOutput | None",
 ) -> "Stream":
     """Open the devices, `count` inputs and one output or two, and start them. Raises EngineError."""
@@ -336,10 +352,9 @@ def _opened(
             )
         )  # fmt: skip
     except (sounddevice.PortAudioError, ValueError) as cause:
-        raise EngineError(tr(
-            "The sound device cannot be used: {cause}. --devices lists those there are.",
-            cause=cause,
-        )) from cause
+        raise EngineError(
+            tr("The sound device cannot be used: {cause}. --devices lists those there are.", cause=cause)
+        ) from cause
     if beside is not None:
         beside.open(stack, sounddevice, rate, piece)
     return stream
@@ -367,12 +382,10 @@ def _usable_rate(sounddevice: ModuleType, devices: _Devices, count: int) -> int:
 
 
 def _too_slow(settings: "LiveSettings") -> str:
-    return (
-        tr(
-            "This machine is too slow for blocks of {block_ms} ms: choose --block-ms {longer_ms}, or close other "
-            "programs.",
-            block_ms=settings.block_ms, longer_ms=2 * settings.block_ms,
-        )
+    return tr(
+        "This machine is too slow for blocks of {block_ms} ms: choose --block-ms {longer_ms}, or close other programs.",
+        block_ms=settings.block_ms,
+        longer_ms=2 * settings.block_ms,
     )
 
 

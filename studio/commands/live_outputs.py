@@ -65,6 +65,6 @@ def play_tone(sounddevice: ModuleType, device: Device) -> None:
         tone = (_TONE_LEVEL * fade * np.sin(2 * np.pi * _TONE_HZ * time_s)).astype(np.float32)
         sounddevice.play(tone, rate, device=device, blocking=True)
     except (sounddevice.PortAudioError, ValueError) as cause:
-        raise EngineError(tr(
-            "The sound device cannot be used: {cause}. --devices lists those there are.", cause=cause,
-        )) from cause
+        raise EngineError(
+            tr("The sound device cannot be used: {cause}. --devices lists those there are.", cause=cause)
+        ) from cause

@@ -58,9 +58,9 @@ def notebooks(
 @in_one_sentence
 def lab(
     context: typer.Context,
-    out: Annotated[
-        Path, option("FOLDER", tr("Where your copies of the notebooks are, or will be."), "--out")
-    ] = Path("timbre-studio-notebooks"),
+    out: Annotated[Path, option("FOLDER", tr("Where your copies of the notebooks are, or will be."), "--out")] = Path(
+        "timbre-studio-notebooks"
+    ),
 ) -> None:
     """Open the notebooks in JupyterLab: copies of them in a folder of yours, where none of your files is replaced.
 
@@ -69,10 +69,9 @@ def lab(
     try:
         from jupyterlab.labapp import main
     except ImportError as cause:
-        raise EngineError(tr(
-            "Notebooks need other packages: {install}.",
-            install=add_packages("jupyterlab", "ipywidgets"),
-        )) from cause
+        raise EngineError(
+            tr("Notebooks need other packages: {install}.", install=add_packages("jupyterlab", "ipywidgets"))
+        ) from cause
 
     copy_notebooks(out, terminal_language())
     sys.exit(main([*context.args, str(out.absolute())]))
@@ -93,10 +92,9 @@ def bundled() -> list[Path]:
     """Return the notebooks that came with the studio. Raises EngineError if none did."""
     found = sorted(FOLDER.glob("*" + _KIND)) or sorted(installed_files(_KIND))
     if not found:
-        raise EngineError(tr(
-            "The notebooks are missing; install the project again: {install}",
-            install=install_again(),
-        ))
+        raise EngineError(
+            tr("The notebooks are missing; install the project again: {install}", install=install_again())
+        )
     return found
 
 

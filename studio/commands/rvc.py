@@ -25,11 +25,17 @@ def status() -> None:
     path = contentvec_path()
     show(path if path.exists() else tr("ContentVec is missing: imported models cannot convert yet."))
     for one in SOURCES:
-        show(tr(
-            "{file_name}: {megabytes} MB, {licence}, {origin}, {url}, sha256 {sha256}",
-            file_name=one.file_name, megabytes=one.megabytes, licence=one.licence, origin=one.origin, url=one.url,
-            sha256=one.sha256,
-        ))
+        show(
+            tr(
+                "{file_name}: {megabytes} MB, {licence}, {origin}, {url}, sha256 {sha256}",
+                file_name=one.file_name,
+                megabytes=one.megabytes,
+                licence=one.licence,
+                origin=one.origin,
+                url=one.url,
+                sha256=one.sha256,
+            )
+        )
 
 
 @rvc.command()
@@ -53,9 +59,9 @@ def fetch(
 @rvc.command()
 @in_one_sentence
 def use(
-    path: Annotated[Path, typer.Argument(metavar="FILE", help=tr(
-        "pytorch_model.bin, hubert_base.pt, or their folder.",
-    ))],
+    path: Annotated[
+        Path, typer.Argument(metavar="FILE", help=tr("pytorch_model.bin, hubert_base.pt, or their folder."))
+    ],
 ) -> None:
     """Take ContentVec from a file or folder that you have."""
     from studio.actions.rvc_models import use_contentvec
@@ -70,9 +76,8 @@ def use(
 def teach(
     voice: Annotated[str, typer.Argument(metavar="NAME", help=tr("The id of an imported voice; `voices` lists them."))],
     recordings: Annotated[
-        list[Path] | None, typer.Argument(metavar="RECORDINGS", help=tr(
-            "Dry vocals, or a zip, besides the bundled ones.",
-        ))
+        list[Path] | None,
+        typer.Argument(metavar="RECORDINGS", help=tr("Dry vocals, or a zip, besides the bundled ones.")),
     ] = None,
     name: Annotated[str, option(None, tr("The new voice's name. Default: that of the imported one."))] = "",
     epochs: Annotated[int, option(None, tr("Epochs of the training that follows; 0 leaves it out."))] = 100,
@@ -95,10 +100,12 @@ def teach(
         identifier = str(taught["model_id"])
         if taught["warning"]:
             say(taught["warning"])
-        say(tr(
-            "{identifier} has its recordings. Stopped? timbre-studio train {identifier} goes on.",
-            identifier=identifier,
-        ))
+        say(
+            tr(
+                "{identifier} has its recordings. Stopped? timbre-studio train {identifier} goes on.",
+                identifier=identifier,
+            )
+        )
         if epochs:
             carry_out(studio, lambda here: start_training(here, here.local, identifier, epochs), device, False)
         for line in score_lines(model_view(studio, studio.local, identifier)):

@@ -27,12 +27,10 @@ if TYPE_CHECKING:  # the database takes a moment to load
 
 READY = tr("ready")
 _PACKAGE, _NETWORKS = ".voice.zip", ".onnx"
-_COLUMNS = (
-    tr("id"), tr("name"), tr("voice type"), tr("range"), tr("gender"), tr("language"), tr("genre"), tr("state")
-)
-VoiceId = Annotated[str, typer.Argument(
-    metavar="ID", autocompletion=complete_voice, help=tr("A voice; `voices` lists them."),
-)]
+_COLUMNS = (tr("id"), tr("name"), tr("voice type"), tr("range"), tr("gender"), tr("language"), tr("genre"), tr("state"))
+VoiceId = Annotated[
+    str, typer.Argument(metavar="ID", autocompletion=complete_voice, help=tr("A voice; `voices` lists them."))
+]
 
 voices = command_group(tr("List, export, import, blend and delete voices."))
 
@@ -208,19 +206,19 @@ def blend(
         done = carry_out(studio, lambda here: start_blend(here, here.local, first, second, share, name or ""))
         assert done is not None
         made = find_model(studio.database, studio.local, done.result_as(NewVoice).model_id)
-    say(tr(
-        "{description} Licence: {licence}.",
-        description=made.card["description"], licence=made.card["licence"] or tr("not stated"),
-    ))
+    say(
+        tr(
+            "{description} Licence: {licence}.",
+            description=made.card["description"],
+            licence=made.card["licence"] or tr("not stated"),
+        )
+    )
     typer.echo(made.id)
 
 
 @voices.command()
 @in_one_sentence
-def delete(
-    voice: VoiceId,
-    yes: Yes = False,
-) -> None:
+def delete(voice: VoiceId, yes: Yes = False) -> None:
     """Delete one of your voices with its recordings and its training."""
     from studio.actions.voices.voice import delete_model, refuse_undeletable
     from studio.commands.in_process import local_studio

@@ -52,7 +52,10 @@ class Metrics:
         self._received = Counter(PREFIX + "http_received_bytes", "Bytes of bodies.", registry=self._registry)
         self._running = Gauge(PREFIX + "http_calls_running", "Calls being answered.", registry=self._registry)
         for read in (
-            partial(_tasks, database), partial(_stages, database), partial(_workers, alive), partial(_cores, cores)
+            partial(_tasks, database),
+            partial(_stages, database),
+            partial(_workers, alive),
+            partial(_cores, cores),
         ):
             self._registry.register(_Read(read))
 

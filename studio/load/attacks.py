@@ -95,7 +95,7 @@ def _imports(package: bytes) -> Iterator[Attack]:
     for name in ("a.voice.zip", "a.pth", "a.onnx", "a.index"):
         for content in contents:
             yield sent("malformed", content, name)
-    for name in ("\u202ea.zip", "../../a.pth", "a" * 5_000 + ".onnx", "a\"b\r\nX: y.zip"):
+    for name in ("\u202ea.zip", "../../a.pth", "a" * 5_000 + ".onnx", 'a"b\r\nX: y.zip'):
         yield sent("malformed", b"PK\x03\x04", name)
     for content in (running_pickle(), zipped({"archive/data.pkl": running_pickle(), "archive/version": b"3\n"})):
         yield sent("malformed", content, "a.pth")
@@ -319,8 +319,9 @@ def of_another(model: str) -> Iterator[Attack]:
     """Yield conversions to a voice of another account, which forms name and not addresses."""
     speech, nothing = ("a.flac", sample()), frozenset({404})
     yield Attack("accounts", "another's", "POST", "/convert", {"audio": speech, "model": model}, expected=nothing)
-    yield Attack("accounts", "another's", "POST", "/v1/audio/conversions", {"file": speech, "voice": model},
-                 expected=nothing)  # fmt: skip
+    yield Attack(
+        "accounts", "another's", "POST", "/v1/audio/conversions", {"file": speech, "voice": model}, expected=nothing
+    )
     for name in ("parts", "stem_parts"):
         form = {"audio": speech, "backing": speech, "stem": speech, "model": VOICE, name: f"0:01 {model}"}
         yield Attack("accounts", "another's", "POST", "/convert", form, expected=nothing)

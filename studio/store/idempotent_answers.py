@@ -1,6 +1,5 @@
 """Store answers to POST calls with an Idempotency-Key; each account and each of the calls has its own keys."""
 
-
 from pydantic import JsonValue
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, select
 
@@ -19,11 +18,19 @@ def recall(connection: Connection, account_id: str, call: str, key: str, fingerp
     """Return the answer given to this call in the last 24 hours; None if the call is new. Raises Invalid.
     In a write transaction this locks the key until the end: concurrent calls with it wait, and then get the answer."""
     if not 0 < len(key) <= LONGEST_KEY or not key.isprintable():
-        raise Invalid([(FIELD, ntr(
-            "The {field} must have 1 to {longest_key} printable character.",
-            "The {field} must have 1 to {longest_key} printable characters.",
-            longest_key=LONGEST_KEY, field=FIELD,
-        ))])
+        raise Invalid(
+            [
+                (
+                    FIELD,
+                    ntr(
+                        "The {field} must have 1 to {longest_key} printable character.",
+                        "The {field} must have 1 to {longest_key} printable characters.",
+                        longest_key=LONGEST_KEY,
+                        field=FIELD,
+                    ),
+                )
+            ]
+        )
     _lock(connection, account_id, call, key)
     known = select(answers.c.fingerprint, answers.c.answer).where(
         _named(account_id, call, key), answers.c.created_at > Now() - KEPT_S

@@ -140,7 +140,7 @@ tasks = Table(
     Index(None, "account_id", "kind", "state"),
     Index(None, "account_id", "recording", "created_at", "id"),
     Index(None, "finished_at"),
-)  # fmt: skip
+)
 
 # only one training per voice may run, also under concurrent claims
 _ONE_TRAINING = Index(
@@ -243,8 +243,5 @@ leader_locks = Table(
 )
 
 secrets = Table(
-    "secrets",
-    METADATA,
-    Column("name", String(32), primary_key=True),
-    Column("value", LargeBinary, nullable=False),
+    "secrets", METADATA, Column("name", String(32), primary_key=True), Column("value", LargeBinary, nullable=False)
 )

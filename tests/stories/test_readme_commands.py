@@ -41,7 +41,7 @@ def typed(words: list[str], desk: Path) -> subprocess.CompletedProcess[str]:
         ("On the command line", 8, {"vocal.koguchi.wav", "vocal.koguchi.take2.wav", "pitch.csv", "notes.mid"}),
         ("A voice of your own", 8, {"report.png", "vocal.mia.wav", "mia.voice.zip"}),
     ],
-)  # fmt: skip
+)
 def test_commands_of_the_readme_work_in_their_order(heading, count, written, desk):
     lines = commands(heading)
     assert len(lines) == count

@@ -1,6 +1,5 @@
 """An open page while its service stops and restarts."""
 
-
 from playwright.sync_api import Page, expect
 
 from studio.load.trial_service import trial_service

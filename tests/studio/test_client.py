@@ -235,11 +235,12 @@ def test_calls_refuse_an_id_that_would_lead_to_another_address(serve, client_of,
 @pytest.mark.parametrize(
     "call",
     [
-        lambda client: client.convert(SOUND, "\ud800"), lambda client: client.models(q="\ud800"),
+        lambda client: client.convert(SOUND, "\ud800"),
+        lambda client: client.models(q="\ud800"),
         lambda client: client.convert(SOUND, "koguchi", idempotency_key="é"),
         lambda client: client.task("x" * 100_000),
     ],
-)  # fmt: skip
+)
 def test_calls_refuse_what_cannot_be_sent(serve, client_of, call):
     with pytest.raises(ServiceError, match="cannot be sent") as refused:
         call(client_of(serve()))

@@ -41,9 +41,10 @@ class OutputSettings(TypedDict):
     model: Annotated[str | None, shown_as(str), Field(examples=["kathleen"])]
     # the call takes whole numbers; conversions of the page may have others
     transpose: Annotated[
-        int | float, WithJsonSchema({"type": "integer"}),
+        int | float,
+        WithJsonSchema({"type": "integer"}),
         Field(examples=[0], description="Semitones, positive up; with `auto` or `best`, the number chosen."),
-    ]  # fmt: skip
+    ]
     vocal_style: Annotated[
         str, shown_as(Literal["melodic", "rhythmic", "spoken"]), Field(description="Measured from the recording.")
     ]
@@ -57,14 +58,14 @@ class CompletedConversion(TypedDict):
     input_audio_url: Annotated[Url | None, shown_as(Url), Field(examples=[LINK])]
     output_audio_urls: Annotated[list[Url], Field(examples=[[LINK]])]
     output_settings: Annotated[OutputSettings | None, shown_as(OutputSettings)]
-    vocal: NotRequired[Annotated[
-        Url | None, Field(description="Of a song: its vocal as converted. Left out otherwise.")
-    ]]
+    vocal: NotRequired[
+        Annotated[Url | None, Field(description="Of a song: its vocal as converted. Left out otherwise.")]
+    ]
     backing: NotRequired[Annotated[Url | None, Field(description="Of a song: what its vocal is mixed with.")]]
     stem: NotRequired[Annotated[Url | None, Field(description="Of a song with a second singer.")]]
-    mix: NotRequired[Annotated[
-        Url | None, Field(description="Of a song: the finished track, also in `output_audio_urls`.")
-    ]]
+    mix: NotRequired[
+        Annotated[Url | None, Field(description="Of a song: the finished track, also in `output_audio_urls`.")]
+    ]
 
 
 @exact
@@ -89,15 +90,11 @@ class TaskFacts(TypedDict, total=False):
 
     scores: Annotated[list[Scores], _OBJECTS, Field(description="For each take of a conversion.")]
     untrained: Annotated[bool | None, Field(description="For a conversion: whether the voice was untrained.")]
-    unsigned: Annotated[
-        str | None, Field(description="Why the takes carry no content credentials; null if they do.")
-    ]
+    unsigned: Annotated[str | None, Field(description="Why the takes carry no content credentials; null if they do.")]
     warning: Annotated[str | None, Field(description="What you should know of the recording and its notes.")]
     cost_minutes: Annotated[float | None, Field(description="For a conversion: minutes x channels x takes.")]
     comp: Annotated[list[TakeOf] | None, _OBJECTS, Field(description="Of a comp, the task and take of each phrase.")]
-    phrase_starts_s: Annotated[
-        list[float] | None, Field(description="Where each phrase of the recording begins.")
-    ]
+    phrase_starts_s: Annotated[list[float] | None, Field(description="Where each phrase of the recording begins.")]
     take_labels: Annotated[list[dict[str, str | bool]], _OBJECTS, Field(description="Name and star of each take.")]
     name: Annotated[
         str | None, Field(description="Of a teaching: of the new voice, whose id is `model_id` once it is there.")
@@ -111,9 +108,7 @@ class TaskFacts(TypedDict, total=False):
     backing: Url | None
     stem: Url | None
     mix: Url | None
-    notes: Annotated[
-        list[str] | None, Field(description="Of a song: what was noticed, such as two pitches at once.")
-    ]
+    notes: Annotated[list[str] | None, Field(description="Of a song: what was noticed, such as two pitches at once.")]
     project: Undocumented[str | None]
     start_s: Undocumented[float]
     file_name: Undocumented[str]

@@ -52,9 +52,7 @@ def auditions_view(studio: Studio, account: Account, model_id: str, base_url: st
     return auditions_of(studio, model, training_history(studio, model), base_url, now_s)
 
 
-def auditions_of(
-    studio: Studio, model: Model, history: HistoryLines | None, base_url: str, now_s: float
-) -> Auditions:
+def auditions_of(studio: Studio, model: Model, history: HistoryLines | None, base_url: str, now_s: float) -> Auditions:
     """Return the same for a voice whose training history is already loaded."""
     if not history:
         return {"parts": [], "evaluations": []}

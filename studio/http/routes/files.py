@@ -25,9 +25,10 @@ from studio.store.accounts import owner_of_key
 _RANGE = re.compile(r"bytes=\s*(\d*)-(\d*)\s*", re.ASCII)
 _LONGEST_NUMBER = 18  # digits
 # Browsers display no other types, whatever was uploaded.
-_SHOWN = {
-    suffix: container.media_type for container in CONTAINERS for suffix in container.suffixes
-} | {".png": "image/png", ".json": "application/json"}  # made only by the studio, never uploads
+_SHOWN = {suffix: container.media_type for container in CONTAINERS for suffix in container.suffixes} | {
+    ".png": "image/png",
+    ".json": "application/json",
+}  # made only by the studio, never uploads
 _UNKNOWN = "application/octet-stream"
 _POLICY = "default-src 'none'; sandbox"
 

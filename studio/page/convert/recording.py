@@ -39,7 +39,6 @@ class Stretch(TypedDict):
     stop_s: float | None
 
 
-
 class Recording:
     """The part of the tab with the recording.
 

@@ -74,9 +74,7 @@ class Result:
         """What changes when another conversion is to be shown."""
         return [self.now, self.kept, self.watching.timer, self.going, self.progress]
 
-    def begun(
-        self, visit: Visit, task_id: str, chosen: Source, kept: Sequence[Now] | None
-    ) -> Values:
+    def begun(self, visit: Visit, task_id: str, chosen: Source, kept: Sequence[Now] | None) -> Values:
         """Return updates that show a conversion of the recording that is `chosen`."""
         view = view_of(visit, task_id)
         now: Now = {

@@ -1,6 +1,5 @@
 """The check of a new voice's recordings, on the Create tab: read it before training."""
 
-
 import gradio as gr
 
 from engine.texts import ntr, tr
@@ -100,11 +99,7 @@ class Report:
             self.train: gr.Button(visible=bool(report), interactive=_NOT_TRAINABLE not in codes),
             self.convert: gr.Button(visible=bool(report) and view["untrained"]),
             self.without_bad: gr.Button(
-                ntr(
-                    "Remove {bad} unsuitable recording",
-                    "Remove {bad} unsuitable recordings",
-                    bad=len(bad),
-                )
+                ntr("Remove {bad} unsuitable recording", "Remove {bad} unsuitable recordings", bad=len(bad))
                 if len(bad) > 1
                 else tr("Remove the unsuitable recording"),
                 visible=bool(bad) and some_are_good,

@@ -132,17 +132,16 @@ def _drawn(view: AnalysisView) -> RollData:
 
 
 def _roll(view: AnalysisView) -> dict[str, object]:
-    return {**_drawn(view)} | {"follows": _PLAYER, "isClose": True, "label": tr(
-        "Pitch of {file_name}",
-        file_name=view["file_name"],
-    )}
+    return {**_drawn(view)} | {
+        "follows": _PLAYER,
+        "isClose": True,
+        "label": tr("Pitch of {file_name}", file_name=view["file_name"]),
+    }
 
 
 def _player(views: Sequence[AnalysisView], starts_s: Sequence[float]) -> PlayerData:
     tracks: list[Track] = [
-        {
-            "label": view["file_name"], "url": view["audio_url"], "downloads": view["downloads"], "offset_s": start_s,
-        }
+        {"label": view["file_name"], "url": view["audio_url"], "downloads": view["downloads"], "offset_s": start_s}
         for view, start_s in zip(views, starts_s, strict=True)
-    ]  # fmt: skip
+    ]
     return {"id": _PLAYER, "tracks": tracks, "chosen": 0}

@@ -102,11 +102,17 @@ def project_row(project: Mapping[str, Any], preferred: str, is_whole: bool = Fal
     timeline, voices = project["timeline"], ", ".join(project["voices"])
     facts = [[tr("Recording"), project["file_name"]], [tr("Voices"), voices]]
     facts += (
-        [[tr("Tempo"), ntr(
-            "{tempo_bpm} bpm, {beats_per_bar} beat",
-            "{tempo_bpm} bpm, {beats_per_bar} beats",
-            beats_per_bar=timeline["beats_per_bar"], tempo_bpm=numeral(timeline["tempo_bpm"], "g"),
-        )]]
+        [
+            [
+                tr("Tempo"),
+                ntr(
+                    "{tempo_bpm} bpm, {beats_per_bar} beat",
+                    "{tempo_bpm} bpm, {beats_per_bar} beats",
+                    beats_per_bar=timeline["beats_per_bar"],
+                    tempo_bpm=numeral(timeline["tempo_bpm"], "g"),
+                ),
+            ]
+        ]
         if timeline["tempo_bpm"]
         else []
     )

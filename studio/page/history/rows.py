@@ -111,11 +111,11 @@ def _kind(task: Mapping[str, Any]) -> str:
         if task.get("mix")
         else TITLES[task["kind"]]
     )
-    return ntr(
-        "{kind}, {epochs} epoch",
-        "{kind}, {epochs} epochs",
-        epochs=task["epochs"], kind=kind,
-    ) if task["kind"] == "training" else kind
+    return (
+        ntr("{kind}, {epochs} epoch", "{kind}, {epochs} epochs", epochs=task["epochs"], kind=kind)
+        if task["kind"] == "training"
+        else kind
+    )
 
 
 def _detail(task: Mapping[str, Any]) -> list[str]:

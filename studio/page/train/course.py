@@ -94,12 +94,15 @@ def estimate_text(view: TrainingView, epochs: int, evaluate_epochs: int = 0) -> 
     if epoch := view["epoch"]:
         return tr(
             "About {about} from epoch {epoch} to {epochs} on this machine, less if training stops early.",
-            about=about, epoch=epoch, epochs=epochs,
+            about=about,
+            epoch=epoch,
+            epochs=epochs,
         )
     return ntr(
         "About {about} for {epochs} epoch on this machine, less if training stops early.",
         "About {about} for {epochs} epochs on this machine, less if training stops early.",
-        epochs=epochs, about=about,
+        epochs=epochs,
+        about=about,
     )
 
 
@@ -111,21 +114,22 @@ def state_rows(view: TrainingView) -> list[FactRow]:
         rows.append({"label": tr("Error"), "value": view["error"], "state": "bad"})
     if history is None:
         return rows
-    rows.append({"label": tr("Epochs"), "value": tr(
-        "{epoch} of {ceiling}",
-        epoch=view["epoch"], ceiling=history["ceiling"],
-    )})
+    rows.append(
+        {"label": tr("Epochs"), "value": tr("{epoch} of {ceiling}", epoch=view["epoch"], ceiling=history["ceiling"])}
+    )
     if best := _best(view):
         value = tr(
-            "epoch {epoch}, score {score} (higher is better)",
-            epoch=best["epoch"], score=numeral(best["score"], ".3f"),
+            "epoch {epoch}, score {score} (higher is better)", epoch=best["epoch"], score=numeral(best["score"], ".3f")
         )
         rows.append({"label": tr("Best checkpoint"), "value": value, "state": "good"})
     if view["chosen_epoch"] is not None:
-        rows.append({"label": tr("In use"), "value": tr(
-            "epoch {chosen_epoch}",
-            chosen_epoch=view["chosen_epoch"],
-        ), "note": tr("chosen by ear")})
+        rows.append(
+            {
+                "label": tr("In use"),
+                "value": tr("epoch {chosen_epoch}", chosen_epoch=view["chosen_epoch"]),
+                "note": tr("chosen by ear"),
+            }
+        )
     rows += [
         {"label": tr("Epoch {epoch}", epoch=event["epoch"]), "value": event["text"]} for event in history["events"][-5:]
     ]
@@ -181,10 +185,12 @@ def sounds(view: TrainingView, part: str | None, chosen: int | None) -> PlayerDa
         return None
     tracks: list[Track] = [{"label": tr("Original"), "url": original["url"]}]
     tracks += [
-        {"label": _name(line), "url": line["sounds"][part], "note": tr(
-            "score {score}",
-            score=numeral(line["score"], ".3f"),
-        )} for line in lines
+        {
+            "label": _name(line),
+            "url": line["sounds"][part],
+            "note": tr("score {score}", score=numeral(line["score"], ".3f")),
+        }
+        for line in lines
     ]
     epochs = [line["epoch"] for line in lines]
     first = epochs.index(heard) if (heard := audible_epoch(view, part, chosen)) is not None else 0
@@ -239,9 +245,7 @@ def _state(view: TrainingView) -> str:
         return tr("stopped, can be continued") if stopped else _STATES[view["state"]]
     if task["state"] == "running":
         return _STATES["training"]
-    return (
-        tr("up next") if task["place"] == 1 else tr("queued, number {place} in line", place=task["place"])
-    )
+    return tr("up next") if task["place"] == 1 else tr("queued, number {place} in line", place=task["place"])
 
 
 def _best(view: TrainingView) -> Audition | None:

@@ -1,6 +1,5 @@
 """One voice of the library: profile, preview, recordings and training."""
 
-
 import gradio as gr
 
 from engine.texts import tr

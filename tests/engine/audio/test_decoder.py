@@ -90,9 +90,10 @@ def test_read_audio_keeps_length_level_and_pitch_at_every_rate_and_gain(tmp_path
 
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(
-    kind=st.sampled_from(KINDS), changes=st.lists(st.tuples(st.integers(0, 200), st.integers(0, 255)), max_size=6),
+    kind=st.sampled_from(KINDS),
+    changes=st.lists(st.tuples(st.integers(0, 200), st.integers(0, 255)), max_size=6),
     kept=st.one_of(st.none(), st.integers(0, 600)),
-)  # fmt: skip
+)
 def test_read_audio_reads_or_refuses_any_damaged_recording(
     tmp_path_factory: pytest.TempPathFactory, kind: Kind, changes: list[tuple[int, int]], kept: int | None
 ) -> None:

@@ -1,6 +1,5 @@
 """Both dialects, in small graphs: a gain on the mean of the content, spread over the samples of each frame."""
 
-
 import numpy as np
 import onnx
 import pytest

@@ -33,12 +33,14 @@ def project(written) -> Element:
 def test_daw_project_places_each_stem_where_it_begins_in_the_song(project):
     clips = project.findall("./Arrangement/Lanes/Lanes/Clips/Clip")
     assert [(one.get("name"), float(one.get("time")), float(one.get("duration"))) for one in clips] == [
-        ("recording", 12.0, 5.25), ("Mia 1", 12.0, 5.25),  # 8 s and 3.5 s at 90 beats a minute
-    ]  # fmt: skip
+        ("recording", 12.0, 5.25),
+        ("Mia 1", 12.0, 5.25),  # 8 s and 3.5 s at 90 beats a minute
+    ]
     sounds = project.findall(".//Audio")
     assert [(one.get("sampleRate"), one.get("channels"), one.get("duration")) for one in sounds] == [
-        ("44100", "1", "3.5"), ("48000", "2", "3.5"),
-    ]  # fmt: skip
+        ("44100", "1", "3.5"),
+        ("48000", "2", "3.5"),
+    ]
     assert [one.get("path") for one in project.findall(".//File")] == [one.file for one in STEMS]
 
 
@@ -46,8 +48,9 @@ def test_daw_project_has_tempo_bars_markers_and_mutes_what_is_not_heard(project)
     assert project.find("./Transport/Tempo").get("value") == "90"
     assert project.find("./Transport/TimeSignature").attrib.items() >= {"numerator": "3", "denominator": "4"}.items()
     assert [(float(one.get("time")), one.get("name")) for one in project.findall(".//Markers/Marker")] == [
-        (12.75, "phrase 1"), (15.0, "phrase 2"),
-    ]  # fmt: skip
+        (12.75, "phrase 1"),
+        (15.0, "phrase 2"),
+    ]
     assert [one.get("value") for one in project.findall(".//Channel/Mute")] == ["true", "false"]
 
 
@@ -106,8 +109,6 @@ def test_opendaw_reads_the_project(written, tmp_path):
 
 
 def run(*command: str, folder: Path) -> str:
-    done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, timeout=INSTALLED_WITHIN_S, check=False
-    )
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=INSTALLED_WITHIN_S, check=False)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
     return done.stdout

@@ -156,6 +156,8 @@ def test_fetch_link_ends_an_answer_that_never_begins(studio, tmp_path, monkeypat
     monkeypatch.setattr("studio.actions.uploads._SILENT_S", 0.01)
     with pytest.raises(Unavailable, match="cannot be reached"):
         fetch_link(studio, LINK, tmp_path, lambda fraction, message: None, transport=httpx.MockTransport(trickles))
+
+
 def broken(request):
     raise httpx.ReadError("broke off")
 
@@ -165,9 +167,10 @@ def broken(request):
     [
         (lambda: httpx.Response(200, content=CONTENT), TooLarge, None),  # it is announced
         (lambda: httpx.Response(200, stream=httpx.ByteStream(CONTENT)), TooLarge, None),
-        (lambda: httpx.Response(404), Unavailable, "answered 404"), (lambda: broken, Unavailable, "broke off"),
+        (lambda: httpx.Response(404), Unavailable, "answered 404"),
+        (lambda: broken, Unavailable, "broke off"),
     ],
-)  # fmt: skip
+)
 def test_fetch_link_ends_what_is_too_large_and_reports_refusals_and_broken_connections(
     studio, tmp_path, answer, error, words
 ):

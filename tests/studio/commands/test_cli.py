@@ -383,10 +383,11 @@ def test_convert_refuses_an_invalid_option_value_and_names_the_problem(here, sou
 @pytest.mark.parametrize(
     "command",
     [
-        ("convert", "-o", "vocal.wav/below-a-file.wav"), ("analyse", "--plot", "vocal.wav/below-a-file.png"),
+        ("convert", "-o", "vocal.wav/below-a-file.wav"),
+        ("analyse", "--plot", "vocal.wav/below-a-file.png"),
         ("analyse", "--plot", "no-such-folder/song.png"),
     ],
-)  # fmt: skip
+)
 def test_convert_and_analyse_refuse_an_output_path_without_a_parent_folder(here, source, command):
     name, *output = command
     assert_one_sentence(run(name, source, *output))
@@ -707,10 +708,11 @@ def test_convert_names_results_of_long_names_so_that_they_fit(here, stem):
     [
         ["convert", "vocal.wav", "-o", "y" * 300 + ".wav"],
         ["comp", "vocal.wav", "vocal.wav", "--choose", "1", "-o", "y" * 300 + ".wav"],
-        ["mix", "vocal.wav", "vocal.wav", "-o", "y" * 300 + ".wav"], ["report", "y" * 300],
+        ["mix", "vocal.wav", "vocal.wav", "-o", "y" * 300 + ".wav"],
+        ["report", "y" * 300],
         ["voices", "export", "koguchi", "-o", "y" * 300],
     ],
-)  # fmt: skip
+)
 def test_commands_report_names_that_are_too_long(source, arguments):
     done = run(*arguments)
     assert done.exit_code == 1

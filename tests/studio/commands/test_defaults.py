@@ -35,11 +35,12 @@ def test_commands_below_a_group_have_tables_below_its_own(here):
     [
         ('[convert]\nvoize = "mia"', "no command or option 'voize': did you mean voice?"),
         ("[konvert]\ntakes = 2", "no command or option 'konvert': did you mean convert?"),
-        ("convert = 2", "in the table of their command"), ("[convert", "cannot be read"),
+        ("convert = 2", "in the table of their command"),
+        ("[convert", "cannot be read"),
         ("[convert]\ntakes = 99", "takes must be a whole number from 1 to 10, not 99"),
         ("[convert]\nqqqq = 1", "no command or option 'qqqq'."),
     ],
-)  # fmt: skip
+)
 def test_defaults_that_are_wrong_are_refused_with_their_file(here, text, said):
     (here / "home" / FILE).write_text(text)
     result = run("convert", "vocal.wav", "--dry-run")
@@ -54,8 +55,9 @@ def test_dry_run_names_results_and_writes_nothing(here):
     assert run(*given).stdout.splitlines() == ["vocal.koguchi-2.wav"]
     assert run(*given, "--skip-existing").stdout == ""
     assert run(*given, "-o", "new/", "--takes", "2").stdout.splitlines() == [
-        "new/vocal.koguchi.wav", "new/vocal.koguchi.take2.wav",
-    ]  # fmt: skip
+        "new/vocal.koguchi.wav",
+        "new/vocal.koguchi.take2.wav",
+    ]
     assert run(*given, "-o", "out/{name}.{take}.flac").stdout.splitlines() == ["out/vocal.1.flac"]
     for wrong in (("--takes", "99"), ("-o", "x.xyz"), ("--separate",)):
         assert run(*given, *wrong).exit_code == 1

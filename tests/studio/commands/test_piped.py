@@ -93,8 +93,9 @@ def test_comp_lists_phrases_even_where_sound_is_to_come_later(here):
 def test_a_pipe_that_brings_nothing_or_no_sound_is_said():
     empty = run("convert", "-")
     assert (empty.exit_code, empty.stderr) == (
-        1, "Nothing came through the pipe: see what the program before it says.\n"
-    )  # fmt: skip
+        1,
+        "Nothing came through the pipe: see what the program before it says.\n",
+    )
     text = run("analyse", "-", given=b"hello")
     assert (text.exit_code, len(text.stderr.splitlines())) == (1, 1)
     assert "not an audio file" in text.stderr

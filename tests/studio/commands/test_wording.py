@@ -25,7 +25,7 @@ GERMAN = {
     "ready": "bereit",
     "Created account '{name}'.": "Konto „{name}“ angelegt.",
     "The token is shown only once. Keep it like a password:": "Das Token wird nur einmal gezeigt:",
-}  # fmt: skip
+}
 
 
 @pytest.fixture
@@ -102,8 +102,9 @@ def test_padded_counts_wide_characters_as_two_columns(tmp_path):
         ("`timbre-studio train mia`", "`python -m studio train mia`"),
         ("コマンドtimbre-studio train", "コマンドpython -m studio train"),
         ("pip install 'timbre-studio[mcp]'", add_extra("mcp")),
-        ("/home/x/timbre-studio data", None), ("timbre-studio 1.0", None),
+        ("/home/x/timbre-studio data", None),
+        ("timbre-studio 1.0", None),
     ],
-)  # fmt: skip
+)
 def test_translated_calls_the_program_as_it_was_called_and_leaves_folders_alone(text, said):
     assert translated(text) == (said or text)

@@ -278,7 +278,7 @@ def endless(*first: bytes, then: bytes):
         (lambda: [b"nonsense\r\n\r\n"], "waiting", None),
         (lambda: [b""], "waiting", None),
     ],
-)  # fmt: skip
+)
 def test_begin_due_reads_no_more_than_the_head_of_an_answer(tmp_path, receiver, said, state, status):
     opened = open_studio(Settings(tmp_path), ServiceSettings(callbacks="any"))
     receiver.said = said

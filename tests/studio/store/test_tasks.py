@@ -159,8 +159,9 @@ def test_complete_and_fail_drop_or_replace_unstorable_values(database, account):
     result = {"scores": [{"likeness": math.nan, "clarity": 3.5}, (math.inf,)], "name": "a\0b"}
     done = ending(database, queue.complete, claim(database), result)
     assert queue.find(database, account, done.id).result == {
-        "scores": [{"likeness": None, "clarity": 3.5}, [None]], "name": "a\0b"
-    }  # fmt: skip
+        "scores": [{"likeness": None, "clarity": 3.5}, [None]],
+        "name": "a\0b",
+    }
     submit(database, account)
     failed = ending(database, queue.fail, claim(database), "a\0b\ud800c", "odd")
     assert queue.find(database, account, failed.id).error == "ab?c"
@@ -620,9 +621,7 @@ class Queue(RuleBasedStateMachine):
             self.submitted("training" if number else "conversion", "mia", number)
 
     @rule(
-        kind=st.sampled_from(["conversion", "training"]),
-        model=st.sampled_from(["mia", "leo"]),
-        cost=st.integers(0, 3),
+        kind=st.sampled_from(["conversion", "training"]), model=st.sampled_from(["mia", "leo"]), cost=st.integers(0, 3)
     )
     def submitted(self, kind, model, cost):
         number = len(self.known)  # ids and times that are the same whenever this is run again

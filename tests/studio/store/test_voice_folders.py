@@ -15,15 +15,7 @@ from engine.voices.card import CARD_FILE, DEMO_VOICES, PREVIEW_FILE, load_card
 from studio.errors import NotFound, WrongState
 from studio.store import voice_folders
 from studio.store.accounts import Account, create_account, local_account
-from studio.store.catalogue import (
-    DATASETS,
-    VOICES,
-    Model,
-    add_model,
-    find_model,
-    remove_model,
-    set_keys,
-)
+from studio.store.catalogue import DATASETS, VOICES, Model, add_model, find_model, remove_model, set_keys
 from studio.store.database import Database
 from studio.store.storage import Storage
 from studio.store.voice_folders import arriving, drop_older_voices, keep_voice, untrained_folder, voice_folder

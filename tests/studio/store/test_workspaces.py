@@ -14,13 +14,7 @@ from engine.datasets.dataset import load_dataset
 from engine.training.history import TrainingHistory, read_history, write_history
 from studio.errors import LeaseLost, NotFound, Unavailable, WrongState
 from studio.store.accounts import Account, create_account
-from studio.store.catalogue import (
-    Model,
-    add_model,
-    find_model,
-    set_keys,
-    training_reached,
-)
+from studio.store.catalogue import Model, add_model, find_model, set_keys, training_reached
 from studio.store.database import Database
 from studio.store.storage import Storage
 from studio.store.training_snapshots import LOCK_FILE

@@ -108,10 +108,11 @@ def test_conversion_that_takes_too_long_is_cancelled_and_says_what_to_use(http, 
 @pytest.mark.parametrize(
     ("address", "status", "code"),
     [
-        ("/v1/models/nobody", 404, "model_not_found"), ("/v1/engines", 404, "no_such_path"),
+        ("/v1/models/nobody", 404, "model_not_found"),
+        ("/v1/engines", 404, "no_such_path"),
         ("/v1/audio/speech", 405, "method_not_allowed"),
     ],
-)  # fmt: skip
+)
 def test_errors_stand_where_such_clients_look(http, address, status, code):
     found = http.client().get(address)
     assert (found.status_code, found.json()["code"], found.json()["error"]["code"]) == (status, code, code)

@@ -349,8 +349,9 @@ def test_pitch_editor_shapes_each_note_of_the_selection(editor):
     set_slider(editor, "Centre", 40)
     set_slider(editor, "Vibrato", 0)
     assert [(one["tool"], one["start_s"], one["centre"], one["vibrato"]) for one in edits(editor)] == [
-        ("note", pytest.approx(1.0, abs=0.02), 0.4, 0), ("note", pytest.approx(3.0, abs=0.02), 0.4, 0),
-    ]  # fmt: skip
+        ("note", pytest.approx(1.0, abs=0.02), 0.4, 0),
+        ("note", pytest.approx(3.0, abs=0.02), 0.4, 0),
+    ]
     read_edits(edits(editor))
     becomes(editor, 170, 57.4)
     becomes(editor, 370, 60.7)

@@ -54,8 +54,10 @@ def test_row_of_a_task_that_prepares_shows_no_share():
 @pytest.mark.parametrize(
     ("harmony", "key", "said"),
     [
-        ("third_above", "A minor", "Third above in A minor"), ("octave_below", "C major", "Octave below in C major"),
-        ("fifth_above", "auto", "Fifth above"), ("unison", "A minor", "Double"),
+        ("third_above", "A minor", "Third above in A minor"),
+        ("octave_below", "C major", "Octave below in C major"),
+        ("fifth_above", "auto", "Fifth above"),
+        ("unison", "A minor", "Double"),
     ],
 )
 def test_row_of_a_harmony_says_which_it_is_before_and_after_it_is_done(harmony, key, said):
@@ -108,8 +110,9 @@ def test_row_of_a_conversion_plays_the_recording_and_every_take():
     kept_badly = [{"pitch_accuracy": 0.7, "voicing_error": 0.0}, {"pitch_accuracy": 0.9, "voicing_error": 0.0}]
     turned = row_of(TASK | {"scores": kept_badly})["player"]  # as Convert shows them: by their numbers, the best chosen
     assert [(track["label"], track["url"]) for track in turned["tracks"][1:]] == [
-        ("Take 1", "/files/1"), ("Take 2", "/files/2"),
-    ]  # fmt: skip
+        ("Take 1", "/files/1"),
+        ("Take 2", "/files/2"),
+    ]
     assert (turned["chosen"], turned["tracks"][2]["note"]) == (2, "best · 90 % of the melody kept")
     alone = row_of(TASK | {"output_audio_urls": ["/files/1"], "scores": []})["player"]
     assert [track["label"] for track in alone["tracks"]] == ["Before", "After"]
@@ -159,8 +162,9 @@ def test_row_of_a_stopped_training_offers_to_continue():
     assert "training can continue" in row["note"]
     assert names(row_of(TRAINING)) == ["train", "delete"]
     assert [action["label"] for action in row_of(TRAINING | {"state": "running"})["actions"]] == [
-        "Stop", "Open in Train",
-    ]  # fmt: skip
+        "Stop",
+        "Open in Train",
+    ]
 
 
 def test_row_of_a_report_names_the_voice_and_offers_no_repeat():

@@ -107,10 +107,11 @@ def test_score_rows_list_the_scores_of_playable_checkpoints():
 def test_state_rows_show_the_state_of_a_training():
     rows = {row["label"]: row["value"] for row in state_rows(BEGUN)}
     assert rows == {
-        "Status": "stopped, can be continued", "Epochs": "40 of 100",
+        "Status": "stopped, can be continued",
+        "Epochs": "40 of 100",
         "Best checkpoint": "epoch 20, score 0.900 (higher is better)",
         "Epoch 3": "A batch is now 8 pieces.",
-    }  # fmt: skip
+    }
     assert state_rows(RUNNING)[0]["value"] == "in training"
     waits = RUNNING | {"task": BEGUN["task"] | {"state": "queued", "place": 2}}
     assert state_rows(waits)[0]["value"] == "queued, number 2 in line"
