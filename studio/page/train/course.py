@@ -18,7 +18,7 @@ _FIRST_EPOCHS = TrainingPlan().epochs  # proposed for a new voice, and on top fo
 _SCORES = (  # name in the history, what is said of it, format
     ("likeness", tr("likeness {score}"), ".3f"),
     ("content", tr("intelligibility {score}"), ".3f"),
-    ("mel_distance", tr("sound match {score} (on unheard recordings)"), ".2f"),
+    ("mel_distance", tr("difference in sound {score} (on unheard recordings)"), ".2f"),
     ("pitch_error_cents", tr("tuning error {score} cents (on unheard recordings)"), ".0f"),
 )
 _STATES = {
@@ -154,7 +154,7 @@ def curves(view: TrainingView, chosen: int | None) -> CurvesData | None:
             ],
         },
         {
-            "title": tr("Sound match with the voice"),
+            "title": tr("Difference in sound from the voice"),
             "unit": tr("lower is better"),
             "lines": [
                 _line(tr("training recordings"), "accent", epochs, "envelope"),

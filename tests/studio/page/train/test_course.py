@@ -100,7 +100,7 @@ def test_sounds_add_the_chosen_checkpoint():
 def test_score_rows_list_the_scores_of_playable_checkpoints():
     rows = score_rows(BEGUN, "speech-high", None)
     assert [row["label"] for row in rows] == ["Before training", "Epoch 20 (best)", "Epoch 40"]
-    assert rows[0]["value"] == "likeness 0.800, intelligibility 0.700, sound match 0.50 (on unheard recordings)"
+    assert rows[0]["value"] == "likeness 0.800, intelligibility 0.700, difference in sound 0.50 (on unheard recordings)"
     assert score_rows(BEFORE, None, None) == []
 
 
