@@ -94,8 +94,11 @@ CALLED_BY_USERS = {
 # needs networks that are installed apart from the rest
 WITHOUT_EXAMPLE = {
     "engine.archives.extract_archive",
-    "engine.torch_loading.begin_loading_torch",
-    "engine.torch_loading.postpone_parts_of_torch",
+    *(  # how a command begins
+        f"engine.torch_loading.{name}"
+        for name in ("begin_loading_torch", "load_for_graphics", "postpone_parts_of_torch")
+    ),
+    "engine.voices.voice.prepare_base",
     "engine.cores.prepare_torch",
     "engine.evaluation.scores.compare",
     *(f"engine.installed.{name}" for name in ("install_from", "newest_in_index", "origin")),  # of the program itself
