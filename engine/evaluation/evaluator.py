@@ -17,6 +17,7 @@ from engine.audio.files import Audio, Recording, audio_of
 from engine.audio.resampling import resample
 from engine.errors import AudioError, EngineError
 from engine.evaluation.performance import EVALUATION_RATE, NOTHING_TO_SCORE, Performance, trace
+from engine.forks import refuse_forked
 from engine.installed import add_evaluation
 from engine.reprs import Brief
 from engine.texts import tr
@@ -49,11 +50,12 @@ class Evaluator:
 
     - words: false leaves the recogniser of words out: faster, and pocketsphinx and jiwer are not needed
 
-    Raises EngineError naming a package that is missing.
+    Raises EngineError naming a missing package; as all methods do, in a process forked from one that has computed.
     """
 
     def __init__(self, words: bool = True) -> None:
         """Load the networks."""
+        refuse_forked()
         if words:
             import_package("pocketsphinx")
             import_package("jiwer")
@@ -124,6 +126,7 @@ def _recognise(samples: np.ndarray) -> str:
 
 def _evaluation_samples(audio: Audio) -> np.ndarray:
     """Convert to mono at EVALUATION_RATE, float32 (samples,). Raises AudioError if there are no samples."""
+    refuse_forked()
     if audio.sample_count == 0:
         raise AudioError(NOTHING_TO_SCORE)
     samples: np.ndarray = resample(audio.mono(), audio.rate, EVALUATION_RATE)

@@ -59,7 +59,11 @@ class BaseModel(nn.Module):
 
 
 def load_weights(path: Path) -> dict[str, Tensor]:
-    """Load the tensors of a safetensors file as float32, apart from it. Raises VoiceError if missing or damaged."""
+    """Load the tensors of a safetensors file as float32, apart from it.
+
+    Raises VoiceError if missing or damaged, EngineError in a process forked from one that has computed.
+    """
+    refuse_forked()  # threads of torch copy large ones
     try:
         return {name: tensor.to(torch.float32, copy=True) for name, tensor in load_file(path).items()}
     except Exception as cause:  # safetensors raises its own kinds

@@ -21,6 +21,7 @@ from engine.audio.session_metadata import SessionPlace, append_place, place_of
 from engine.audio.streams import Reader, at_engine_rate
 from engine.errors import AudioError, SeparationError
 from engine.files import as_path, replacing, shown_name, writing_errors
+from engine.forks import refuse_forked
 from engine.progress import Report, no_report
 from engine.texts import tr
 from engine.units import SAMPLE_RATE
@@ -50,12 +51,13 @@ class OnnxSeparator(Separator):
 
     - path: as `checked_separator` returns it
 
-    Raises SeparationError if the file holds no such network.
+    Raises SeparationError if the file holds no such network, EngineError in a process forked after computing.
     """
 
     name = "htdemucs_ft vocals"
 
     def __init__(self, path: Path | str) -> None:
+        refuse_forked()
         path = Path(path)
         self.window, self._row = _WINDOW, _STEMS.index("vocals")
         options = onnxruntime.SessionOptions()
@@ -95,6 +97,7 @@ class OnnxSeparator(Separator):
 
     def _run(self, samples: np.ndarray) -> np.ndarray:
         """Run the network on a window (2, n), padded with silence to its length; returns (2, n)."""
+        refuse_forked()
         count = samples.shape[1]
         padded = np.pad(samples, ((0, 0), (0, self.window - count)))[None]
         stems = self._session.run(["stems"], {"mix": np.ascontiguousarray(padded, np.float32)})[0]
