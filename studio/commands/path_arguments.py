@@ -65,7 +65,7 @@ def _read(parameter: _Parameter, context: "Context", text: str) -> str:
     if not path:
         raise SettingsError(tr("A path is empty: name a file or a folder."))
     if is_result and _is_no_file(path):
-        raise SettingsError(tr('Results are files, and "{path}" is none: name a file or a folder.', path=path))
+        raise SettingsError(tr('"{path}" is not a regular file; use -o - to write to a pipe.', path=path))
     return path
 
 

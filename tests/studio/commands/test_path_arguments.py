@@ -74,7 +74,7 @@ def test_commands_refuse_a_result_that_is_no_file_before_any_work(song, command,
     before = os.lstat("/dev/null").st_ino
     done = run(*(song if word == "SONG" else word for word in command), output)
     assert done.exit_code == 1
-    assert done.stderr == f'Results are files, and "{output}" is none: name a file or a folder.\n'
+    assert done.stderr == f'"{output}" is not a regular file; use -o - to write to a pipe.\n'
     assert os.lstat("/dev/null").st_ino == before
     assert [path.name for path in Path().iterdir()] == ["pipe"]
 
