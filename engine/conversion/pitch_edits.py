@@ -264,10 +264,7 @@ class ShapeNote(PitchEdit):
         super().__post_init__()
         if self.end_s - self.start_s > LONGEST_NOTE_S + 1e-9:
             raise SettingsError(
-                tr(
-                    "A note is {longest_note_s} s long at most: choose a shorter region.",
-                    longest_note_s=LONGEST_NOTE_S,
-                )
+                tr("A note is {longest_note_s} s long at most: choose a shorter region.", longest_note_s=LONGEST_NOTE_S)
             )
 
     def change(self, curve: Curve) -> Change:

@@ -51,9 +51,7 @@ class LiveSettings:
     block_ms: int = setting(
         60, STEP_MS, 320, tr("Audio processed per block; longer costs less work and more delay."), step=STEP_MS
     )
-    look_ahead_ms: int = setting(
-        60, 30, 100, tr("How far ahead each frame can look; longer is clearer."), step=10
-    )
+    look_ahead_ms: int = setting(60, 30, 100, tr("How far ahead each frame can look; longer is clearer."), step=10)
     reserve_ms: int = setting(
         60,
         10,

@@ -95,7 +95,12 @@ def convert(
     ] = None,
     part: Annotated[
         list[str] | None,
-        option('"1:42 ID"', tr("Switch to another voice at this time, or keep the original; repeatable."), "--from", panel=_SONGS),
+        option(
+            '"1:42 ID"',
+            tr("Switch to another voice at this time, or keep the original; repeatable."),
+            "--from",
+            panel=_SONGS,
+        ),
     ] = None,
     stem: Annotated[
         list[str] | None, option("FILE=ID", tr("A further singer's stem and voice, or =keep."), panel=_SONGS)
