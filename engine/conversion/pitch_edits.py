@@ -1,7 +1,7 @@
-"""Edits of a take's pitch curve: stretches are shifted, smoothed, snapped or drawn, notes are shaped.
+"""Edits of a take's pitch curve: regions are shifted, smoothed, snapped or drawn, notes are shaped.
 
 Edits apply one after the other to the original curve of the take, in semitones. The list of edits is kept, never their
-result, so that repeated editing loses nothing. The curve glides at both ends of a stretch, half inside and half outside
+result, so that repeated editing loses nothing. The curve glides at both ends of a region, half inside and half outside
 it; further away it stays the same to the last bit. So do the formants and the level of notes.
 """
 
@@ -27,14 +27,14 @@ from engine.settings import check_settings, setting, text_setting, with_ranges
 from engine.texts import ntr, numeral, tr
 from engine.units import FRAME_RATE, note_name
 
-SHORTEST_S = 0.05  # of a stretch, as long as the glides at its ends
+SHORTEST_S = 0.05  # of a region, as long as the glides at its ends
 LONGEST_S = 24 * 3600.0
 _LOWEST_DRAWN, _HIGHEST_DRAWN = 24.0, 96.0  # that can be drawn, as MIDI numbers
 MOST_EDITS = 1000
 MOST_POINTS = 20_000  # of one drawing
 AUTO = "auto"
 _GLIDE_FRAMES = 5
-_CONTEXT_FRAMES = 2 * FRAME_RATE  # around a stretch, for its tool
+_CONTEXT_FRAMES = 2 * FRAME_RATE  # around a region, for its tool
 _SHORTEST_NOTE_FRAMES = 10  # beyond the range of notes: less may be errors of the detector
 _FURTHEST_FORMANTS, _FURTHEST_LEVEL_DB = 12.0, 24.0  # by which edits that overlap may move them together
 
@@ -72,9 +72,9 @@ class Change(Brief):
     octaves : int8 (frames,) or None
         How many octaves too low (below zero: too high) the pitch was detected, if that is why.
     formants : float
-        Semitones by which the formants of the whole stretch move.
+        Semitones by which the formants of the whole region move.
     level_db : float
-        By how much the whole stretch becomes louder.
+        By how much the whole region becomes louder.
     """
 
     semitones: np.ndarray
@@ -86,20 +86,20 @@ class Change(Brief):
 @with_ranges
 @dataclass(frozen=True)
 class PitchEdit(ABC):
-    """One edit of a stretch of a take. Raises SettingsError for any value outside its range."""
+    """One edit of a region of a take. Raises SettingsError for any value outside its range."""
 
     tool: ClassVar[str]
     meaning: ClassVar[str]
 
-    start_s: float = setting(MISSING, 0.0, LONGEST_S, tr("Where the stretch begins, in seconds."))
-    end_s: float = setting(MISSING, 0.0, LONGEST_S, tr("Where the stretch ends, in seconds."))
+    start_s: float = setting(MISSING, 0.0, LONGEST_S, tr("Where the region begins, in seconds."))
+    end_s: float = setting(MISSING, 0.0, LONGEST_S, tr("Where the region ends, in seconds."))
 
     def __post_init__(self) -> None:
         check_settings(self)
         if self.end_s - self.start_s < SHORTEST_S - 1e-9:
             raise SettingsError(
                 tr(
-                    "A stretch must be at least {shortest_s} s long; from {start_s} s to {end_s} s is less.",
+                    "A region must be at least {shortest_s} s long; from {start_s} s to {end_s} s is less.",
                     shortest_s=SHORTEST_S,
                     start_s=numeral(self.start_s, "g"),
                     end_s=numeral(self.end_s, "g"),
@@ -108,7 +108,7 @@ class PitchEdit(ABC):
 
     @abstractmethod
     def change(self, curve: Curve) -> Change:
-        """Return how the curve moves; values outside the stretch are ignored.
+        """Return how the curve moves; values outside the region are ignored.
 
         Parameters
         ----------
@@ -125,10 +125,10 @@ class PitchEdit(ABC):
 @with_ranges
 @dataclass(frozen=True)
 class Shift(PitchEdit):
-    """Shift the stretch by one interval."""
+    """Shift the region by one interval."""
 
     tool: ClassVar[str] = "shift"
-    meaning: ClassVar[str] = tr("Moves the stretch up or down.")
+    meaning: ClassVar[str] = tr("Moves the region up or down.")
 
     semitones: float = setting(MISSING, -24.0, 24.0, tr("How far, in semitones; up is above zero."))
 
@@ -264,10 +264,7 @@ class ShapeNote(PitchEdit):
         super().__post_init__()
         if self.end_s - self.start_s > LONGEST_NOTE_S + 1e-9:
             raise SettingsError(
-                tr(
-                    "A note is {longest_note_s} s long at most: choose a shorter stretch.",
-                    longest_note_s=LONGEST_NOTE_S,
-                )
+                tr("A note is {longest_note_s} s long at most: choose a shorter region.", longest_note_s=LONGEST_NOTE_S)
             )
 
     def change(self, curve: Curve) -> Change:
@@ -334,7 +331,7 @@ class Draw(Brief, PitchEdit):
         if times[0] < self.start_s - 1e-6 or times[-1] > self.end_s + 1e-6:
             raise SettingsError(
                 tr(
-                    "A curve must be drawn within its stretch, {start_s} s to {end_s} s.",
+                    "A curve must be drawn within its region, {start_s} s to {end_s} s.",
                     start_s=numeral(self.start_s, "g"),
                     end_s=numeral(self.end_s, "g"),
                 )
@@ -395,7 +392,7 @@ def read_edits(values: Any) -> tuple[PitchEdit, ...]:
 
 def _read_edit(number: int, values: Any) -> PitchEdit:
     if not isinstance(values, Mapping):
-        raise SettingsError(tr("Edit {number} is no object with a tool and a stretch.", number=number))
+        raise SettingsError(tr("Edit {number} is no object with a tool and a region.", number=number))
     given = dict(values)
     kind = TOOLS.get(str(given.pop("tool", None)))
     if kind is None:
@@ -461,7 +458,7 @@ class EditedPitch:
 def edit_pitch(pitch: Pitch, edits: Sequence[PitchEdit], folds: bool = False) -> EditedPitch:
     """Apply edits one after the other to the pitch of a whole take; other frames stay the same to the last bit.
 
-    folds: whether notes that leave the range of notes are sung in another octave. Raises SettingsError for a stretch
+    folds: whether notes that leave the range of notes are sung in another octave. Raises SettingsError for a region
     beyond the end, for formants or a level that overlapping edits move too far, and otherwise for such notes.
 
     >>> held = Pitch(np.full(300, 220.0, np.float32), np.ones(300, np.float32))
@@ -477,7 +474,7 @@ def edit_pitch(pitch: Pitch, edits: Sequence[PitchEdit], folds: bool = False) ->
         if end - first < round(SHORTEST_S * FRAME_RATE) or edit.end_s > last / FRAME_RATE + 0.02:
             raise SettingsError(
                 tr(
-                    "The stretch from {start_s} s to {end_s} s is not within the take, which is {last} s long.",
+                    "The region from {start_s} s to {end_s} s is not within the take, which is {last} s long.",
                     start_s=numeral(edit.start_s, "g"),
                     end_s=numeral(edit.end_s, "g"),
                     last=numeral(last / FRAME_RATE, "g"),

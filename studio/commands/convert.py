@@ -61,7 +61,7 @@ def convert(
         bool, option(None, tr("Replace files that exist; else a result gets a number."), "--overwrite", panel=RESULTS)
     ] = False,
     skip_existing: Annotated[
-        bool, option(None, tr("Leave recordings out whose results are there."), "--skip-existing", panel=RESULTS)
+        bool, option(None, tr("Skip recordings that already have results."), "--skip-existing", panel=RESULTS)
     ] = False,
     project: Annotated[
         str | None, option("NAME", tr("The name of its project. Default: as the recording's."), panel=RESULTS)
@@ -95,7 +95,12 @@ def convert(
     ] = None,
     part: Annotated[
         list[str] | None,
-        option('"1:42 ID"', tr("From there another voice, or keep. Repeat it."), "--from", panel=_SONGS),
+        option(
+            '"1:42 ID"',
+            tr("Switch to another voice at this time, or keep the original; repeatable."),
+            "--from",
+            panel=_SONGS,
+        ),
     ] = None,
     stem: Annotated[
         list[str] | None, option("FILE=ID", tr("A further singer's stem and voice, or =keep."), panel=_SONGS)

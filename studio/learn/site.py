@@ -35,8 +35,8 @@ def files() -> Mapping[str, Path]:
 
 def _page(name: str, after: str, speaker: Translator, home: str) -> str:
     markdown = (FOLDER / f"{name}.md").read_text(encoding="utf-8")
-    heading, _, text = markdown.partition("\n")
-    title = speaker.say(PAGES[name]) if name in PAGES else heading.removeprefix("# ")
+    text = markdown.partition("\n")[2]
+    title = speaker.say(PAGES.get(name, tr("Lessons")))
     body = f'<h1 lang="{speaker.language.code}">{escape(title)}</h1>\n{parser().render(text)}'
     follows = tr("Next: {remedy}", remedy=PAGES[after]) if after else ""
     return Template((FOLDER / "layout.html").read_text(encoding="utf-8")).substitute(

@@ -22,7 +22,7 @@ SONG_FIELDS: Described = {
         "description": "Seconds by which `audio` begins later than the backing; found by correlation if left out.",
     },
     "parts": _PARTS | {
-        "description": "Voices of stretches: `1:42 koguchi, 2:10 keep`. Until the first one it is `model`.",
+        "description": "The voice of each region: `1:42 koguchi, 2:10 keep`. Until the first one it is `model`.",
         "examples": ["1:42 koguchi"],
     },
     "stem": file_field("A second singer's recording, as long as `audio` or its vocal."),

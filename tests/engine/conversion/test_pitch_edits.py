@@ -326,14 +326,14 @@ def test_edit_pitch_does_not_refuse_for_a_few_frames_beyond_the_range():
         (lambda: ShapeNote(0.0, 1.0, vibrato=2.5), "vibrato must be a number from 0.0 to 2.0"),
         (lambda: ShapeNote(0.0, 1.0, formant_shift_semitones=7), "formant_shift_semitones must be a number from -6.0"),
         (lambda: ShapeNote(0.0, 1.0, level_db=13), "level_db must be a number from -12.0 to 12.0"),
-        (lambda: ShapeNote(0.0, 11.0), "A note is 10.0 s long at most: choose a shorter stretch"),
+        (lambda: ShapeNote(0.0, 11.0), "A note is 10.0 s long at most: choose a shorter region"),
         (lambda: Snap(0.0, 1.0, 2.0), "strength must be"),
         (lambda: Snap(0.0, 1.0, 1.0, "H major"), "scale must be one of chromatic"),
         (lambda: Draw(0.0, 1.0, ()), "points must be 1 to 20000"),
         (lambda: Draw(0.0, 1.0, ((0.5, 10.0),)), "note number from 24 to 96"),
         (lambda: Draw(0.0, 1.0, ((0.5, "C4"),)), "note number from 24 to 96"),
         (lambda: Draw(0.0, 1.0, ((0.5, 60.0), (0.5, 61.0))), "follow each other in time"),
-        (lambda: Draw(0.0, 1.0, ((1.5, 60.0),)), "within its stretch, 0 s to 1 s"),
+        (lambda: Draw(0.0, 1.0, ((1.5, 60.0),)), "within its region, 0 s to 1 s"),
     ],
 )
 def test_pitch_edits_refuse_invalid_values_in_a_sentence(make, sentence):
@@ -352,7 +352,7 @@ def test_pitch_edits_refuse_invalid_values_in_a_sentence(make, sentence):
         ([{"tool": "smooth", "start_s": 0, "end_s": 1, "loud": 1}], r"Edit 1 \(smooth\) has a value .*: loud"),
         (
             [{"tool": "smooth", "start_s": 0, "end_s": 1}, {"tool": "smooth", "start_s": 0, "end_s": 0}],
-            r"Edit 2 \(smooth\): A stretch must",
+            r"Edit 2 \(smooth\): A region must",
         ),
         ([{"tool": "smooth", "start_s": 0, "end_s": 1}] * 1001, "1000 edits at most, not 1001"),
     ],

@@ -69,12 +69,14 @@ def test_commands_name_a_file_on_another_machine(song):
 def test_commands_refuse_a_result_that_is_no_file_before_any_work(song, command, output):
     """With --overwrite, `-o /dev/null` would have put a file in its place."""
     os.mkfifo("pipe")
-    if output == "-" and command[0] in ("convert", "mix", "comp"):
+    may_be_pipe = command[0] in ("convert", "mix", "comp")
+    if output == "-" and may_be_pipe:
         pytest.skip("their sound goes to standard output")
     before = os.lstat("/dev/null").st_ino
     done = run(*(song if word == "SONG" else word for word in command), output)
     assert done.exit_code == 1
-    assert done.stderr == f'Results are files, and "{output}" is none: name a file or a folder.\n'
+    remedy = "use -o - to write to a pipe" if may_be_pipe else "name a file or a folder"
+    assert done.stderr == f'"{output}" is not a regular file; {remedy}.\n'
     assert os.lstat("/dev/null").st_ino == before
     assert [path.name for path in Path().iterdir()] == ["pipe"]
 
