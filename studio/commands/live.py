@@ -18,7 +18,7 @@ from engine.installed import add_extra
 from engine.texts import joined, ntr, numeral, tr
 from studio.commands.arguments import Overwrite, Threads, Track, compute_on
 from studio.commands.failures import in_one_sentence
-from studio.commands.known_voices import complete_voice
+from studio.commands.known_voices import complete_voice, refuse_unknown_voice
 from studio.commands.result_names import free_path
 from studio.commands.wording import say, show, translated
 from studio.settings.options import read_settings
@@ -84,6 +84,7 @@ def live(
     if tone:
         _play_tones(dict.fromkeys((output, second or output)))
         return
+    refuse_unknown_voice(voice)
     from engine.live.settings import LiveSettings
 
     settings, number = read_settings(LiveSettings(), given), _input_number(channel)
