@@ -83,7 +83,7 @@ def _value(option: TyperOption, name: str, value: object, context: Context) -> o
     that the option cannot have."""
     if option.is_flag:
         if not isinstance(value, bool):
-            raise wrong_default(tr("{name} is true or false, not {value}.", name=name, value=json.dumps(value, default=str)))
+            raise wrong_default(tr("{name} is true or false, not {value}.", name=name, value=_as_json(value)))
         return value
     texts = [_typed(one) for one in (value if option.multiple and isinstance(value, list) else [value])]
     typed = texts if option.multiple else texts[0]
@@ -95,7 +95,11 @@ def _value(option: TyperOption, name: str, value: object, context: Context) -> o
 
 
 def _typed(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, default=str)
+    return value if isinstance(value, str) else _as_json(value)
+
+
+def _as_json(value: object) -> str:
+    return json.dumps(value, default=str)  # str: a date
 
 
 def _no_such(path: Path, name: str, known: Collection[str]) -> typer.BadParameter:

@@ -1,4 +1,4 @@
-"""A voice, a preset or a file that is not there is refused before the studio is opened, with what was probably meant."""
+"""A voice, a preset or a file that is not there is refused at once, with what was probably meant."""
 
 import pytest
 
