@@ -114,6 +114,7 @@ class Commands(TyperGroup):
             )
         if _shows_help(args):
             translate_help(self, ctx)
+            add_examples(self, "")
         return super().parse_args(ctx, args)
 
     def resolve_command(self, ctx: "Context", args: list[str]) -> "tuple[str | None, Command | None, list[str]]":
