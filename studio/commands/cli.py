@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
 from importlib import import_module
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 from typer import TyperException
@@ -162,7 +162,7 @@ def _defaults(commands: "Mapping[str, Command]", name: str, args: Sequence[str])
 
 def _checked_defaults(commands: "Mapping[str, Command]", name: str) -> dict[str, object]:
     found = own_defaults(commands, name)
-    values: Any = found.get(name, {})
+    values = cast("dict[str, str]", found.get(name, {}))  # of a command with settings
     for module, settings, *_ in _WITH_SETTINGS[name][1] if values and name in _WITH_SETTINGS else ():
         own = getattr(import_module(module), settings)
         try:
@@ -257,8 +257,7 @@ def doctor(context: typer.Context, as_json: AsJson = False) -> None:
     from studio.doctor import Finding, examine
 
     found = []
-    root: Any = context.find_root().command
-    wrong = _wrong_defaults(root.commands)
+    wrong = _wrong_defaults(cast(TyperGroup, context.find_root().command).commands)
     for finding in chain(examine(), [Finding(FILE, wrong, works=False)] if wrong else []):
         found.append(finding)
         if not as_json:

@@ -58,9 +58,9 @@ def notebooks(
 @in_one_sentence
 def lab(
     context: typer.Context,
-    out: Annotated[Path, option("FOLDER", tr("Where your copies of the notebooks are, or will be."), "-o", "--out")] = Path(
-        "timbre-studio-notebooks"
-    ),
+    out: Annotated[
+        Path, option("FOLDER", tr("Where your copies of the notebooks are, or will be."), "-o", "--out")
+    ] = Path("timbre-studio-notebooks"),
 ) -> None:
     """Open the notebooks in JupyterLab: copies of them in a folder of yours, where none of your files is replaced.
 

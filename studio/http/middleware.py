@@ -336,7 +336,8 @@ def _bearer(headers: Headers) -> str:
     scheme, _, secret = headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not secret.strip():
         text = tr(
-            "A token is required. Send the header 'Authorization: Bearer TOKEN'; `timbre-studio token create` makes one."
+            "A token is required. Send the header 'Authorization: Bearer TOKEN'; "
+            "`timbre-studio token create` makes one."
         )
         raise Unauthorised(text, "token_missing")
     return secret.strip()
