@@ -53,7 +53,7 @@ class SongOptions:
 
     def voices(self, first: str) -> list[str]:
         """Return the voices that are named, `first` before those of parts and stems. Raises SettingsError."""
-        texts = (*self.parts, *(stem.rpartition("=")[2] for stem in self.stems))
+        texts = (*self.parts, *(stem.rpartition("=")[2] for stem in self.stems if "=" in stem))
         named = (first, *(part.voice for text in texts for part in read_parts(text)))
         return [one for one in dict.fromkeys(named) if one != KEEP]
 
