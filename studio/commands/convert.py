@@ -12,7 +12,6 @@ import typer
 
 from engine.errors import EngineError, SettingsError
 from engine.files import on_track
-from engine.songs.parts import KEEP
 from engine.texts import tr
 from engine.torch_loading import load_for_graphics
 from studio.commands.arguments import DEFAULT_VOICE, RESULTS, AsJson, Form, Threads, Track, VoiceId
@@ -111,9 +110,11 @@ def convert(
     """Convert recordings to another voice; prints the path of each result."""
     recordings = [on_track(one, track) for one in find_recordings(sources)]
     song = SongOptions(separate, backing, offset, part or (), stem or (), vocal_db)
-    if not (song.is_used and voice == KEEP):
-        refuse_unknown_voice(voice)
+    for one in song.voices(voice) if song.is_used else [voice]:
+        refuse_unknown_voice(one)
     values, written = _read(given)
+    if not _is_own(preset):
+        _preset(preset)  # a name that is wrong is refused before the engine is loaded
     if output == STREAM:
         refuse_beside_sound({"--json": as_json, "--dry-run": dry_run, "--skip-existing": skip_existing})
         if len(recordings) > 1:
@@ -227,11 +228,17 @@ def _wanted(
 
 def _preset(name: str) -> "Preset":
     """Return a preset of the program, or one that was saved. Raises NotFound."""
-    from engine.conversion.settings import AUTO, ConversionSettings
     from studio.actions.account import Preset, find_preset
     from studio.commands.in_process import local_studio
 
-    if name == AUTO or name in ConversionSettings.presets:
+    if _is_own(name):
         return Preset(name, {})
     with local_studio() as studio:
         return find_preset(studio, studio.local, name)
+
+
+def _is_own(preset: str) -> bool:
+    """Return whether a preset is one of the program's, which every installation has."""
+    from engine.conversion.settings import AUTO, ConversionSettings
+
+    return preset == AUTO or preset in ConversionSettings.presets

@@ -16,6 +16,8 @@ from engine.progress import Report
 from engine.texts import tr
 from studio.commands.arguments import AsJson, Overwrite, Track
 from studio.commands.failures import in_one_sentence
+from studio.commands.known_voices import may_be_voice, refuse_unknown_voice
+from studio.commands.path_arguments import refuse_missing
 from studio.commands.plot_files import refuse_unknown_plot, write_figure
 from studio.commands.progress import progress_bar
 from studio.commands.report_text import report_lines
@@ -67,6 +69,8 @@ def create(
     ] = False,
 ) -> None:
     """Create a voice from recordings and examine them; prints the voice's id, which `train` takes."""
+    for path in source:
+        refuse_missing(path)
     from studio.actions.voices.datasets import create_examined
     from studio.commands.in_process import local_studio
     from studio.store.catalogue import find_model
@@ -115,6 +119,8 @@ def report(
     overwrite: Overwrite = False,
 ) -> None:
     """Report how suitable recordings are for a voice, what is wrong with each, and how to fix it."""
+    if not Path(source).exists():
+        (refuse_unknown_voice if may_be_voice(source) else refuse_missing)(source)
     refuse_unknown_plot(plot)
     plot = plot and free_path(plot, overwrite)
     with progress_bar() as progress:

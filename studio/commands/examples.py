@@ -1,6 +1,7 @@
 """What is typed most often of each command: on top of its help, and tried by a test as far as typing goes."""
 
 EXAMPLES = {
+    "": ("serve", "convert vocal.wav --voice koguchi", "doctor"),  # of the program itself
     "serve": (
         "serve",
         "serve --port 8000 --open-page off",

@@ -15,8 +15,7 @@ _DEMO = Path(__file__).parents[2] / "engine" / "weights" / "voices"  # as engine
 def refuse_unknown_voice(voice: str) -> None:
     """Raise SettingsError for a voice that is not there, with the one that was probably meant.
     Where voices are kept on another machine, whoever loads the voice finds out."""
-    service = load_service_settings()
-    if service.database_url or service.storage_url or voice in (known := list(voice_ids())):
+    if _are_elsewhere() or voice in (known := list(voice_ids())):
         return
     if meant := nearest(voice, known):
         raise SettingsError(
@@ -27,6 +26,16 @@ def refuse_unknown_voice(voice: str) -> None:
             )
         )
     raise SettingsError(tr("There is no voice '{voice}'. `timbre-studio voices` lists them.", voice=voice))
+
+
+def may_be_voice(text: str) -> bool:
+    """Return whether a text is the id of a voice, or was probably meant to be one."""
+    return _are_elsewhere() or nearest(text, list(voice_ids())) is not None
+
+
+def _are_elsewhere() -> bool:
+    service = load_service_settings()
+    return bool(service.database_url or service.storage_url)
 
 
 def complete_voice(beginning: str) -> list[str]:

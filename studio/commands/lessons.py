@@ -15,7 +15,7 @@ from studio.settings.options import option
 
 @in_one_sentence
 def lessons(
-    out: Annotated[Path, option("FOLDER", tr("Where to write them; files there are replaced."), "--out")],
+    out: Annotated[Path, option("FOLDER", tr("Where to write them; files there are replaced."), "-o", "--out")],
     language: Annotated[
         str, option("CODE", tr("Of their titles: de, ja, ... (Default: the terminal's.)"), OPTION)
     ] = "",

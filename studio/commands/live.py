@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,8 @@ from engine.installed import add_extra
 from engine.texts import joined, ntr, numeral, tr
 from studio.commands.arguments import Overwrite, Threads, Track, compute_on
 from studio.commands.failures import in_one_sentence
-from studio.commands.known_voices import complete_voice
+from studio.commands.known_voices import complete_voice, refuse_unknown_voice
+from studio.commands.path_arguments import refuse_missing
 from studio.commands.result_names import free_path
 from studio.commands.wording import say, show, translated
 from studio.settings.options import read_settings
@@ -49,7 +50,7 @@ def live(
     source: Annotated[
         str, typer.Option("--input", metavar="FILE|DEVICE", help=tr("A recording, or a device by number or name."))
     ] = "",
-    output: Annotated[str, typer.Option("--output", metavar="FILE|DEVICE", help=tr("A file or a device."))] = "",
+    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE|DEVICE", help=tr("A file or a device."))] = "",
     second: Annotated[
         str, typer.Option("--second-output", metavar="DEVICE", help=tr("A second output, to hear yourself."))
     ] = "",
@@ -84,6 +85,10 @@ def live(
     if tone:
         _play_tones(dict.fromkeys((output, second or output)))
         return
+    refuse_unknown_voice(voice)
+    is_file = measure is None and Path(source).suffix.lower() in AUDIO_SUFFIXES
+    if is_file:
+        _check_files(source, output, {"--second-output": second, "--record": record})
     from engine.live.settings import LiveSettings
 
     settings, number = read_settings(LiveSettings(), given), _input_number(channel)
@@ -91,14 +96,28 @@ def live(
     compute_on(threads)
     if measure is not None:
         _measure(loaded, settings, measure, threads)
-    elif Path(source).suffix.lower() in AUDIO_SUFFIXES:
-        if Path(output).suffix.lower() not in AUDIO_SUFFIXES:
-            raise EngineError(tr("A recording is converted into a file: name it with --output."))
+    elif is_file:
         target = free_path(Path(output), overwrite, [Path(source)])
         _convert_file(on_track(source, track), target, loaded, settings, number)
         typer.echo(target)
     else:
         _perform(loaded, settings, (source, output, second), number, record, threads)
+
+
+def _check_files(source: str, output: str, of_devices: Mapping[str, object]) -> None:
+    """Raise EngineError for what cannot be done with a recording, before anything heavy is loaded; of_devices: the
+    options that are for devices, with what was given."""
+    refuse_missing(source)
+    if not output:
+        raise EngineError(tr("A recording is converted into a file: name it with --output."))
+    if Path(output).suffix.lower() not in AUDIO_SUFFIXES:
+        raise EngineError(
+            tr('"{output}" is not the name of an audio file: a recording is converted into one, as live.wav, '
+               "and not played on a device.", output=output)
+        )  # fmt: skip
+    for option, given in of_devices.items():
+        if given:
+            raise EngineError(tr("{option} is for devices: leave it out for a recording.", option=option))
 
 
 def _input_number(channel: str) -> int | None:
@@ -127,6 +146,7 @@ def _convert_file(source: Path, target: Path, voice: "Voice", settings: "LiveSet
     from engine.analysis.recording import analyse
     from engine.analysis.voice_presence import SILENT
     from engine.audio.files import Audio, read_audio, write_audio
+    from engine.live.delay_measurement import expected_delay_s
     from engine.live.inputs import Inputs
     from engine.live.session import convert_recording, live_statement
     from studio.commands.progress import progress_bar
@@ -151,7 +171,7 @@ def _convert_file(source: Path, target: Path, voice: "Voice", settings: "LiveSet
         tr(
             "{name}; live this would come {delay_s} ms later.",
             name=voice.card.name,
-            delay_s=numeral(1000 * converter.delay_s, ".0f"),
+            delay_s=numeral(1000 * expected_delay_s(converter), ".0f"),
         )
     )
 

@@ -43,7 +43,7 @@ class Notebook(TypedDict):
 
 @in_one_sentence
 def notebooks(
-    out: Annotated[Path, option("FOLDER", tr("Where to write them; files there are replaced."), "--out")],
+    out: Annotated[Path, option("FOLDER", tr("Where to write them; files there are replaced."), "-o", "--out")],
     language: Annotated[str, option("CODE", tr("Their language: de, ja, ... (Default: the terminal's.)"), OPTION)] = "",
 ) -> None:
     """Write the notebooks in a language: their prose translated, their code as it is; prints their paths."""
@@ -58,9 +58,9 @@ def notebooks(
 @in_one_sentence
 def lab(
     context: typer.Context,
-    out: Annotated[Path, option("FOLDER", tr("Where your copies of the notebooks are, or will be."), "--out")] = Path(
-        "timbre-studio-notebooks"
-    ),
+    out: Annotated[
+        Path, option("FOLDER", tr("Where your copies of the notebooks are, or will be."), "-o", "--out")
+    ] = Path("timbre-studio-notebooks"),
 ) -> None:
     """Open the notebooks in JupyterLab: copies of them in a folder of yours, where none of your files is replaced.
 

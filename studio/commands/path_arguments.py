@@ -35,6 +35,12 @@ def read_pasted_paths(command: "Command") -> None:
             own["process_value"] = partial(_processed, parameter, parameter.process_value)
 
 
+def refuse_missing(path: str | Path) -> None:
+    """Raise SettingsError for a file or folder that is not there, before anything heavy is loaded."""
+    if not Path(path).exists():
+        raise SettingsError(tr('There is no file or folder "{path}".', path=path))
+
+
 def _takes_paths(parameter: _Parameter) -> bool:
     annotation = parameter.type_descriptor.annotation
     is_result = bool(_RESULTS.intersection(parameter.opts))

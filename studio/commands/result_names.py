@@ -1,6 +1,7 @@
 """The names of results: in a folder, by a template, or one file; nothing is overwritten unless that is asked for."""
 
 import os
+import re
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from engine.texts import tr
 
 FIELDS = ("name", "voice", "take")
 _USUAL = ".wav"
+_LANE = re.compile(r"(?P<base>.+)\.(?:backing|stem\d+)")  # of a song: what no voice was made of, which bears no mark
 
 
 @dataclass(frozen=True)
@@ -155,6 +157,16 @@ def free_path(path: Path, overwrite: bool, sources: Sequence[Path] = ()) -> Path
     for source in sources:
         refuse_overwriting(source, [path])
     return ResultNames(str(path), overwrite).free([Named(path)], sources)[0]
+
+
+def made_with(path: Path) -> list[Path]:
+    """Return the names of the vocal and of the mix that were made with a song's backing or stem; [] for other files.
+
+    >>> [one.name for one in made_with(Path("song.mia.backing.wav"))]
+    ['song.mia.vocal.wav', 'song.mia.mix.wav', 'song.mia.wav']
+    """
+    lane = _LANE.fullmatch(path.stem)
+    return [path.with_name(f"{lane['base']}{end}{path.suffix}") for end in (".vocal", ".mix", "")] if lane else []
 
 
 def _paths(files: Sequence[Named], number: int) -> list[Path]:

@@ -8,6 +8,7 @@ import typer
 from engine.texts import tr
 from studio.commands.confirmation import ask_before_fetching
 from studio.commands.failures import in_one_sentence
+from studio.commands.known_voices import refuse_unknown_voice
 from studio.commands.parsing import command_group
 from studio.commands.progress import progress_bar
 from studio.commands.wording import say, show
@@ -84,6 +85,7 @@ def teach(
     device: Annotated[str, option(None, tr("Where to compute: auto, cpu, cuda, cuda:1, mps."))] = "auto",
 ) -> None:
     """Let an imported voice teach one of this studio: faster, and live. Prints the new voice's id."""
+    refuse_unknown_voice(voice)
     from studio.actions.tasks import task_view
     from studio.actions.trainings.training import checked_plan, start_training
     from studio.actions.voices.making import TeachingRequest, start_teaching

@@ -10,7 +10,7 @@ from typer.core import TyperOption
 
 from engine.texts import ntr
 from studio.commands.examples import ALWAYS, EXAMPLES, MOST_USED
-from studio.commands.wording import PROGRAM, translated
+from studio.commands.wording import program_name, translated
 
 if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter
@@ -36,7 +36,7 @@ def _formatted(
 ) -> None:
     typer.echo()
     for example in EXAMPLES[name]:
-        typer.echo(f"  {translated(f'{PROGRAM} {example}')}")
+        typer.echo(f"  {program_name()} {example}")
     shown = MOST_USED.get(name)
     options = [one for one in command.params if isinstance(one, TyperOption) and not one.hidden]
     rare = [one for one in options if shown and _SHORT.get() and one.name not in shown | ALWAYS]

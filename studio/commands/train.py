@@ -11,6 +11,7 @@ from engine.texts import ntr, numeral, tr
 from engine.units import rounded_duration
 from studio.commands.arguments import Threads, compute_on
 from studio.commands.failures import in_one_sentence
+from studio.commands.known_voices import refuse_unknown_voice
 from studio.commands.plot_files import write_figure
 from studio.commands.progress import progress_bar
 from studio.commands.wording import say, show
@@ -37,6 +38,7 @@ def train(
     **given: str | None,
 ) -> None:
     """Train a voice, or continue its training; prints its id. Ctrl-C stops it without losing work."""
+    refuse_unknown_voice(voice)
     from engine.training.plan import TrainingPlan
     from studio.actions.trainings.training import forget_training, start_training
     from studio.commands.in_process import carry_out, local_studio

@@ -12,11 +12,13 @@ from engine.voices.card import TRAIN_AGAIN, UNTRAINED
 from studio.commands.arguments import Overwrite
 from studio.commands.confirmation import Yes, ask_before_deleting
 from studio.commands.failures import in_one_sentence
-from studio.commands.known_voices import complete_voice
+from studio.commands.known_voices import complete_voice, refuse_unknown_voice
 from studio.commands.parsing import command_group
+from studio.commands.path_arguments import refuse_missing
 from studio.commands.result_names import free_path
 from studio.commands.tables import print_table
 from studio.commands.wording import in_order, say, translated
+from studio.errors import NotFound
 from studio.settings.options import option
 
 if TYPE_CHECKING:  # the database takes a moment to load
@@ -98,6 +100,7 @@ def export_voice(
     ] = False,
 ) -> None:
     """Export a voice as a file to import elsewhere; prints its path."""
+    refuse_unknown_voice(voice)
     from studio.actions.voices.packages import export_model, export_networks
     from studio.commands.in_process import local_studio
 
@@ -130,6 +133,11 @@ def import_voices(
     yes: Annotated[bool, option(None, tr("Do not ask."), "--yes")] = False,
 ) -> None:
     """Import a voice, or all of a folder; prints their ids here."""
+    for one in (source, index):
+        if one is not None and "://" not in one:
+            refuse_missing(one)
+    if replaced is not None:
+        refuse_unknown_voice(replaced)
     from studio.actions.voices.packages import replace_model
     from studio.commands.in_process import local_studio
     from studio.commands.voice_sources import Statements, voices_from
@@ -195,6 +203,8 @@ def blend(
     name: Annotated[str | None, option(None, tr("The new voice's name. Default: named after both."))] = None,
 ) -> None:
     """Blend two voices into a new one; prints its id."""
+    for one in (first, second):
+        refuse_unknown_voice(one)
     from studio.actions.voices.making import start_blend
     from studio.commands.in_process import carry_out, local_studio
     from studio.store.catalogue import find_model
@@ -225,7 +235,11 @@ def delete(voice: VoiceId, yes: Yes = False) -> None:
     from studio.store.catalogue import find_model
 
     with local_studio() as studio:
-        refuse_undeletable(studio, studio.local, voice)
+        try:
+            refuse_undeletable(studio, studio.local, voice)
+        except NotFound:  # one whose files are gone can be deleted all the same
+            refuse_unknown_voice(voice)
+            raise
         if not yes:
             made_of = find_model(studio.database, studio.local, voice).dataset_key
             with_all = tr("Delete {voice}, the recordings it was made of, and its training?", voice=voice)

@@ -151,7 +151,7 @@ class ServiceMiddleware:
         secret = _bearer(exchange.headers)
         holder = await read_soon(self._studio.database, holder_of_token, self._studio.database, secret)
         if holder is None:
-            text = tr("The token is unknown, expired or revoked. Create another with `token create`.")
+            text = tr("The token is unknown, expired or revoked. Create another with `timbre-studio token create`.")
             raise Unauthorised(text, "token_invalid")
         return holder
 
@@ -335,7 +335,10 @@ def _bearer(headers: Headers) -> str:
     """Return the token of a call. Raises Unauthorised without one."""
     scheme, _, secret = headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not secret.strip():
-        text = tr("A token is required. Send the header 'Authorization: Bearer TOKEN'; `token create` makes one.")
+        text = tr(
+            "A token is required. Send the header 'Authorization: Bearer TOKEN'; "
+            "`timbre-studio token create` makes one."
+        )
         raise Unauthorised(text, "token_missing")
     return secret.strip()
 

@@ -37,7 +37,14 @@ def test_commands_below_a_group_have_tables_below_its_own(here):
         ("[konvert]\ntakes = 2", "no command or option 'konvert': did you mean convert?"),
         ("convert = 2", "in the table of their command"),
         ("[convert", "cannot be read"),
-        ("[convert]\ntakes = 99", "takes must be a whole number from 1 to 10, not 99"),
+        ("[convert]\ntakes = 99", 'defaults.toml": takes must be a whole number from 1 to 10, not 99'),
+        ("[convert]\nlikeness = 3", 'defaults.toml": likeness must be a number from 0.0 to 1.0, not 3'),
+        ("[convert]\ntakes = true", "defaults.toml\": --takes takes a whole number, not 'true'."),
+        ('[convert]\nlikeness = "much"', 'defaults.toml": --likeness takes a number'),
+        ('[convert]\nscores = "yes"', 'defaults.toml": scores is true or false, not "yes".'),
+        ("[convert]\nscores = 1", 'defaults.toml": scores is true or false, not 1.'),
+        ("[convert]\njobs = 99", 'defaults.toml": jobs: Input should be less than or equal to 64'),
+        ("[convert]\nthreads = [1]", 'defaults.toml": threads: '),
         ("[convert]\nqqqq = 1", "no command or option 'qqqq'."),
     ],
 )
@@ -46,6 +53,35 @@ def test_defaults_that_are_wrong_are_refused_with_their_file(here, text, said):
     result = run("convert", "vocal.wav", "--dry-run")
     assert result.exit_code in (1, 2)
     assert said in " ".join(result.stderr.replace("│", " ").split())
+
+
+def test_an_option_that_may_be_repeated_takes_one_value_or_several(here):
+    for value in ('"0:04 koguchi"', '["0:04 koguchi"]'):
+        (here / "home" / FILE).write_text(f"[convert]\nfrom = {value}\ndry-run = true\n")
+        assert "--dry-run names the takes of recordings" in run("convert", "vocal.wav").stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[convert", "cannot be read"),
+        ("[convert]\nlikeness = 3", "likeness must be a number"),
+        ("[token.list]\njson = 2", "json is true or false, not 2"),
+        ("[live]\nqqqq = 1", "no command or option 'qqqq'"),
+        ("[doctor]\njson = 1", "json is true or false"),
+    ],
+)
+def test_help_and_doctor_work_with_wrong_defaults_and_doctor_names_the_file(here, text, said, monkeypatch):
+    (here / "home" / FILE).write_text(text)
+    for words in (("convert", "-h"), ("convert", "--help"), ("token", "list", "-h"), ("-h",)):
+        assert run(*words).exit_code == 0
+    monkeypatch.setattr("studio.doctor.examine", lambda: iter(()))
+    result = run("doctor")
+    assert result.exit_code == 1
+    assert said in result.stdout
+    assert str(here / "home" / FILE) in result.stdout
+    (here / "home" / FILE).write_text("[convert]\nlikeness = 0.3\n\n[doctor]\njson = true\n")
+    assert json.loads(run("doctor").stdout) == {"works": True, "findings": []}
 
 
 def test_dry_run_names_results_and_writes_nothing(here):

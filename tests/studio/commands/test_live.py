@@ -23,6 +23,7 @@ def vocal(tmp_path):
 def test_live_converts_a_file_and_keeps_its_length(home, vocal, tmp_path):
     done = run("live", "--input", vocal, "--output", tmp_path / "out.wav", "--voice", "koguchi", "--content", "student")
     assert done.exit_code == 0, done.output
+    assert "live this would come 195 ms later" in done.stderr  # 125, its reserve of 60, and a device's piece of 10
     samples, rate = soundfile.read(tmp_path / "out.wav")
     assert (len(samples), rate) == (48_000, 48_000)
     assert np.abs(samples[24_000:]).max() > 0.01
@@ -43,8 +44,18 @@ def test_live_warns_of_a_file_without_a_voice_and_refuses_silence(home, tmp_path
 
 def test_live_refuses_a_missing_output_overwriting_and_an_invalid_block_length(home, vocal):
     assert "name it with --output" in run("live", "--input", vocal).output
+    for name in ("CABLE Input (VB-Audio)", "3", "out.txt"):
+        assert f'"{name}" is not the name of an audio file' in run("live", "--input", vocal, "--output", name).output
     assert "would overwrite" in run("live", "--input", vocal, "--output", vocal).output
-    assert "multiple of 20" in run("live", "--input", vocal, "--block-ms", "50").output
+    assert "multiple of 20" in run("live", "--block-ms", "50").output
+
+
+@pytest.mark.parametrize("option", ["--second-output", "--record"])
+def test_live_refuses_options_of_devices_beside_a_recording(home, vocal, tmp_path, option):
+    target = tmp_path / "out.wav"
+    refused = run("live", "--input", vocal, "--output", target, option, "phones")
+    assert (refused.exit_code, target.exists()) == (1, False)
+    assert refused.stderr == f"{option} is for devices: leave it out for a recording.\n"
 
 
 class Card:

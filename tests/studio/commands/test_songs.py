@@ -54,7 +54,7 @@ def test_convert_separate_needs_the_fetched_network_and_writes_both_stems(stems,
     sung, played = song
     write_audio("song.wav", Audio(np.stack([sung[0] + played[0], sung[0] - played[0]]), RATE))
     refused = run("convert", "song.wav", "--separate", "--backing", "keep", code=1)
-    assert "separation fetch (166 MB)" in refused.stderr
+    assert "separation fetch where the studio runs (166 MB)" in refused.stderr
     network = write_network(tmp_path / "middle.onnx").read_bytes()
     pinned = replace(separator_file.PINNED[0], size=len(network), sha256=sha256(network).hexdigest())
     monkeypatch.setattr(separator_file, "PINNED", (pinned,))

@@ -225,7 +225,7 @@ def test_voices_import_keeps_ids_and_names_unique_unless_replacing(here, recordi
 
 
 def test_voices_export_and_import_failures_are_one_sentence(here, home):
-    assert_one_sentence(run("voices", "export", "nobody"), "There is no voice 'nobody'. python -m studio voices lists")
+    assert_one_sentence(run("voices", "export", "nobody"), "There is no voice 'nobody'. `python -m studio")
     assert_one_sentence(run("voices", "export", "kathleen", "-o", "nowhere/a.zip"), "could not be written")
     assert_one_sentence(run("voices", "import", "nothing.zip"), "nothing.zip")
     (here / "text.zip").write_text("la la la")
