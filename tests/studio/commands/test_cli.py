@@ -459,7 +459,7 @@ def test_convert_leaves_no_partial_result_when_interrupted(here, monkeypatch, ta
     result = run("convert", "long.wav", "--takes", takes)
     assert asked
     assert asked[0] < 1.0
-    assert_one_sentence(result, STOPPED)
+    assert_one_sentence(result, "Stopped", status=STOPPED)
     assert names(here) == ["long.kathleen.wav", "long.wav"]
     assert (here / "long.kathleen.wav").read_bytes() == b"an earlier result"
 
