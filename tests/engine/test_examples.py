@@ -62,7 +62,7 @@ CALLED_BY_USERS = {
     "features.clips": ("analysed_clips",),
     "features.retrieval": ("nearest_frames",),
     "live.converter": ("LiveConverter",),
-    "live.delay_measurement": ("measure_live", "warm_up"),
+    "live.delay_measurement": ("expected_delay_s", "measure_live", "warm_up"),
     "live.pipe": ("ask_for_real_time", "real_time"),
     "live.session": ("convert_recording", "live_statement"),
     "research.demonstrations.content_plots": ("plot_perturbation_trial", "plot_speaker_probes"),
