@@ -119,7 +119,7 @@ class Song:
         events = [self.files.change, self.separate.change, self.parts.change]
         page.on(partial(gr.on, events), self.show_plan, [self.files, self.separate, self.parts], [self.says])
         gr.on(
-            [one.change for one in self.typed], None, self.typed, self.kept, js="(...typed) => typed",
+            [one.change for one in self.typed], None, self.typed, self.kept, js="(...typed) => [typed]",
             api_visibility="private", show_progress="hidden",
         )  # fmt: skip
         page.on(
@@ -150,9 +150,10 @@ class Song:
     def restore(self, visit: Visit, files: Mapping[str, str] | None, typed: Sequence[str] | None) -> Values:
         """Return updates that show what was here when this browser left."""
         before: Values = {self.now: dict(files or {}), **self.watching.begin(bool(files))}
-        if typed and len(typed) == len(self.typed):
+        parts, voice = "", KEEP
+        if not isinstance(typed, str | None) and len(typed) == len(self.typed):  # a string: as 0.22 kept it
             before |= dict(zip(self.typed, typed, strict=True)) | self._drawn(typed[0])
-        parts, voice, _ = typed or ("", KEEP, "")
+            parts, voice, _ = typed
         return before | self.offer(visit, voice) | self._said(files, False, parts)
 
     def put_in(self, name: str, visit: Visit, path: str | None, files: Mapping[str, str] | None) -> Updates:

@@ -184,7 +184,7 @@ def test_convert_tab_keeps_its_settings_after_errors_reloads_and_another_voice(p
     page.get_by_role("option", name=re.compile("Kerstin")).click()
     result(page, "Kerstin")
     recorded = takes.first
-    recorded.click()
+    recorded.locator(".label").click()
     expect(recorded).to_have_attribute("aria-checked", "true")
     page.get_by_label("Previous results").focus()
     page.keyboard.press("Tab")
