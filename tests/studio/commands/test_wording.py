@@ -10,7 +10,7 @@ from studio.commands.wording import padded, translated
 from tests.catalogues import catalogue
 from tests.command_line import run
 
-NO_VOICE = "There is no voice '{model_id}'. GET /models lists the voices you can use."
+NO_VOICE = "There is no voice '{voice}'. `timbre-studio voices` lists them."
 GERMAN = {
     "Show the version and exit.": "Die Version anzeigen.",
     "List all voices, trained or not.": "Alle Stimmen auflisten.",
@@ -18,7 +18,7 @@ GERMAN = {
     "How it sounds": "Wie es klingt",
     "(Default: {default}, or the preset's.)": "(Sonst: {default}, oder was das Preset sagt.)",
     "The same number gives exactly the same takes again.": "Dieselbe Zahl ergibt dieselben Takes.",
-    NO_VOICE: "Keine Stimme „{model_id}“: GET /models.",
+    NO_VOICE: "Keine Stimme „{voice}“: `timbre-studio voices`.",
     "voice type": "Stimmlage",
     "range": "Umfang",
     "{min} to {max}": "{min} bis {max}",
@@ -66,7 +66,7 @@ def test_language_option_refuses_an_unknown_language_and_lists_the_known():
 def test_language_option_translates_errors_but_not_json(german):
     result = run("--language", "de", "voices", "export", "nobody")
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr == "Keine Stimme „nobody“: python -m studio voices.\n"
+    assert result.stderr == "Keine Stimme „nobody“: `python -m studio voices`.\n"
     assert run("--language", "de", "voices", "--json").stdout == run("voices", "--json").stdout
 
 
