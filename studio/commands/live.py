@@ -283,10 +283,11 @@ def _perform(
                 outdata.fill(0)
                 raise sounddevice.CallbackStop from cause
 
-        stream: Stream | None = _opened(stack, sounddevice, devices, count, rate, callback, beside)
+        opened = partial(_opened, stack, sounddevice, count, rate, callback, beside)
+        stream: Stream | None = opened(devices)
         say(tr("Use headphones. Keys: t and g transpose, b bypass, n next voice, p push to talk, q ends."))
         slow = complained = False
-        reopen = partial(_reopened, stack, sounddevice, _names_of(sounddevice, devices), count, rate, callback, beside)
+        reopen = partial(_reopened, sounddevice, partial(opened, _names_of(sounddevice, devices)))
         while stream is not None and (stream.active or performance.failure is None) and keys.look():
             if not stream.active and performance.failure is None:
                 stream = _awaited(keys, reopen)
@@ -336,29 +337,21 @@ def _awaited(keys: "Keys", reopen: "Callable[[], Stream]") -> "Stream | None":
     raise EngineError(tr("The sound device is gone: connect it and start again."))
 
 
-def _reopened(
-    stack: ExitStack,
-    sounddevice: ModuleType,
-    devices: _Devices,
-    count: int,
-    rate: int,
-    callback: Callable[..., None],
-    beside: "SecondOutput | None",
-) -> "Stream":
+def _reopened(sounddevice: ModuleType, opened: "Callable[[], Stream]") -> "Stream":
     """Open devices that were gone. Raises EngineError while they are; no other is taken in their place."""
     sounddevice._terminate()  # PortAudio lists devices once, when it begins
     sounddevice._initialize()
-    return _opened(stack, sounddevice, devices, count, rate, callback, beside)
+    return opened()
 
 
 def _opened(
     stack: ExitStack,
     sounddevice: ModuleType,
-    devices: _Devices,
     count: int,
     rate: int,
     callback: Callable[..., None],
     beside: "SecondOutput | None",
+    devices: _Devices,
 ) -> "Stream":
     """Open the devices, `count` inputs and one output or two, and start them. Raises EngineError."""
     from engine.live.delay_measurement import PIECE_MS

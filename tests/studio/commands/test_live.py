@@ -91,7 +91,7 @@ class Card:
     def OutputStream(self, samplerate, blocksize, callback, channels, device, **_):  # PortAudio's name
         if device not in self.outputs:
             raise ValueError(f"No output device matching {device!r}")
-        return SecondOfCard(self, blocksize, samplerate, callback)
+        return SecondOfCard(self, samplerate, blocksize, callback)
 
     def play(self, samples, rate, device, blocking):
         assert blocking
@@ -105,9 +105,10 @@ class Card:
         return CardStream(self, samplerate, blocksize, callback, self.gains[: channels[0]])
 
 
-class CardStream:
-    def __init__(self, card, rate, blocksize, callback, gains):
-        self.gains = np.array(gains)
+class PretendedStream:
+    """Calls back from a thread of its own, which `run` is, until it is left."""
+
+    def __init__(self, card, rate, blocksize, callback):
         self.card, self.size, self.rate, self.callback, self.active = card, blocksize, rate, callback, True
         self.thread = threading.Thread(target=self.run, daemon=True)
 
@@ -118,6 +119,12 @@ class CardStream:
     def __exit__(self, *_):
         self.active = False
         self.thread.join(PATIENCE_S)
+
+
+class CardStream(PretendedStream):
+    def __init__(self, card, rate, blocksize, callback, gains):
+        super().__init__(card, rate, blocksize, callback)
+        self.gains = np.array(gains)
 
     def run(self):
         number = 0
@@ -136,27 +143,15 @@ class CardStream:
         self.active = False
 
 
-class SecondOfCard:
+class SecondOfCard(PretendedStream):
     """A second output, with a clock of its own."""
-
-    def __init__(self, card, size, rate, callback):
-        self.card, self.size, self.pause_s, self.callback, self.active = card, size, size / rate, callback, True
-        self.thread = threading.Thread(target=self.run, daemon=True)
-
-    def __enter__(self):
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self.active = False
-        self.thread.join(PATIENCE_S)
 
     def run(self):
         while self.active and len(self.card.beside) != self.card.second_ends_after:
             played = np.full((self.size, 1), 9.0, np.float32)
             self.callback(played, self.size, None, None)
             self.card.beside.append(played[:, 0])
-            time.sleep(self.pause_s)
+            time.sleep(self.size / self.rate)
         self.active = False
 
 

@@ -14,53 +14,11 @@ from engine.errors import Cancelled
 from engine.voices.card import CARD_FILE, DEMO_VOICES, PREVIEW_FILE, load_card
 from studio.errors import NotFound, WrongState
 from studio.store import voice_folders
-from studio.store.accounts import Account, create_account, local_account
+from studio.store.accounts import Account, local_account
 from studio.store.catalogue import DATASETS, VOICES, Model, add_model, find_model, remove_model, set_keys
-from studio.store.database import Database
 from studio.store.storage import Storage
 from studio.store.voice_folders import arriving, drop_older_voices, keep_voice, untrained_folder, voice_folder
 from studio.store.workspaces import Workspace, alone_with_untrained, refuse_busy
-
-
-@pytest.fixture
-def guest(sqlite_database) -> Account:
-    return create_account(sqlite_database, "guest")
-
-
-@pytest.fixture
-def model(sqlite_database, storage, guest, tmp_path) -> Model:
-    """A voice that has recordings."""
-    recordings = tmp_path / "recordings"
-    (recordings / "audio").mkdir(parents=True)
-    (recordings / "model.json").write_text(json.dumps({"name": "Mia"}))
-    for number in range(3):
-        (recordings / "audio" / f"take {number}.wav").write_bytes(bytes([number]) * 1000)
-    with sqlite_database.write() as connection:
-        model = add_model(connection, storage, guest, {"name": "Mia"}, "pending")
-        key = f"accounts/{guest.id}/datasets/{model.id}"
-        storage.push_folder(recordings, key)
-        set_keys(connection, model, dataset_key=key)
-    return replace(model, dataset_key=key)
-
-
-@pytest.fixture(scope="module")
-def voice():
-    from engine.voices.voice import load_voice
-
-    return load_voice("kathleen")
-
-
-def now(database: Database, storage: Storage, account: Account) -> Model:
-    return find_model(database, account, "mia")
-
-
-def kept(folder: Path) -> dict[str, bytes]:
-    """What belongs to a training."""
-    training = folder / "training"
-    paths = [
-        path for path in training.rglob("*") if path.is_file() and path.suffix not in (".part", ".previous", ".lock")
-    ]
-    return {path.relative_to(training).as_posix(): path.read_bytes() for path in paths}
 
 
 def test_voice_folder_returns_the_shipped_folder_of_a_demo_voice(sqlite_database, storage, guest):
@@ -172,7 +130,7 @@ def test_remove_model_deletes_its_uploaded_files(sqlite_database, storage, guest
     with arriving(storage, guest, DATASETS, upload) as arrive, sqlite_database.write() as connection:
         model = add_model(connection, storage, guest, {"name": "Mia"}, "pending")
         set_keys(connection, model, dataset_key=arrive(model.id))
-    model = now(sqlite_database, storage, guest)
+    model = find_model(sqlite_database, guest, "mia")
     with storage.deleting() as take_away, sqlite_database.write() as connection:
         remove_model(connection, take_away, guest, model)
     assert stored(storage) == []

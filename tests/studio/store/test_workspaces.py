@@ -13,8 +13,8 @@ import pytest
 from engine.datasets.dataset import load_dataset
 from engine.training.history import TrainingHistory, read_history, write_history
 from studio.errors import LeaseLost, NotFound, Unavailable, WrongState
-from studio.store.accounts import Account, create_account
-from studio.store.catalogue import Model, add_model, find_model, set_keys, training_reached
+from studio.store.accounts import Account
+from studio.store.catalogue import Model, add_model, find_model, training_reached
 from studio.store.database import Database
 from studio.store.storage import Storage
 from studio.store.training_snapshots import LOCK_FILE
@@ -29,34 +29,6 @@ lock.acquire()
 print("held", flush=True)
 sys.stdin.readline()
 """
-
-
-@pytest.fixture
-def guest(sqlite_database) -> Account:
-    return create_account(sqlite_database, "guest")
-
-
-@pytest.fixture
-def model(sqlite_database, storage, guest, tmp_path) -> Model:
-    """A voice that has recordings."""
-    recordings = tmp_path / "recordings"
-    (recordings / "audio").mkdir(parents=True)
-    (recordings / "model.json").write_text(json.dumps({"name": "Mia"}))
-    for number in range(3):
-        (recordings / "audio" / f"take {number}.wav").write_bytes(bytes([number]) * 1000)
-    with sqlite_database.write() as connection:
-        model = add_model(connection, storage, guest, {"name": "Mia"}, "pending")
-        key = f"accounts/{guest.id}/datasets/{model.id}"
-        storage.push_folder(recordings, key)
-        set_keys(connection, model, dataset_key=key)
-    return replace(model, dataset_key=key)
-
-
-@pytest.fixture(scope="module")
-def voice():
-    from engine.voices.voice import load_voice
-
-    return load_voice("kathleen")
 
 
 def pointing(database: Database, model: Model, written: list[str]) -> Callable[[str], None]:
