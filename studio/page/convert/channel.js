@@ -1,8 +1,9 @@
 // A channel of the mixer: the controls of a lane, and how loud it is.
 
 import { avatar } from "./avatar.js";
-import { make } from "./dom.js";
+import { iconButton, make } from "./dom.js";
 import { HIGHEST_DB, LOWEST_DB } from "./faders.js";
+import { CROSS } from "./shapes.js";
 import { tr } from "./texts.js";
 
 export class Channel {
@@ -27,7 +28,7 @@ export class Channel {
     this.#mute = this.#toggle("M", "mute", tr("Mute {label}", { label }), () => mixer.mute(lane), () => (mixer.isMuted(lane) ? tr("Mute {label}", { label }) : tr("Unmute {label}", { label })));
     this.#solo = this.#toggle("S", "solo", tr("Solo {label}", { label }), () => changed({ solo: !mixer.fader(lane).solo }), ({ solo }) => (solo ? tr("Solo {label}", { label }) : tr("Solo off: {label}", { label })));
     const heading = make("span", { class: "label", title }, grip, avatar(face, "face"), label, url ? null : make("i", {}, " …"));
-    const remove = away && make("button", { type: "button", class: "away", "aria-label": tr("Remove {label}", { label }), title: tr("Remove {label}", { label }), onclick: away }, "×");
+    const remove = away && iconButton("away", CROSS, tr("Remove {label}", { label }), away);
     this.element = make("div", { class: "channel", role: "group", "aria-label": label, "data-lane": name, "data-take": Boolean(isTake) }, heading, this.#said, remove,
       make("div", { class: "mix" }, this.#mute, this.#solo, this.#fader, this.#pan, make("i", { class: "meter", "aria-hidden": "true" })));
     this.show();

@@ -8,7 +8,7 @@ import pytest
 PAGE = Path(__file__).parents[3] / "studio" / "page"
 STYLES = sorted(PAGE.rglob("*.css"))
 # arrows, technical signs, shapes, dingbats, emoji: of these every system's fonts have others, or none
-SIGNS = re.compile("[\u2190-\u21ff\u2300-\u23ff\u2500-\u27bf\u22ee-\u22f1\u2900-\u2bff\U0001f000-\U0001faff]")
+SIGNS = re.compile("[\u00d7\u2190-\u21ff\u2300-\u23ff\u2500-\u27bf\u22ee-\u22f1\u2900-\u2bff\U0001f000-\U0001faff]")
 ESCAPED = re.compile(r"\\u\{?([0-9a-fA-F]{4,6})|\\U([0-9a-fA-F]{8})|content:[^;]*\\([0-9a-fA-F]{4,6})")
 SPEEDS = {"var(--quick)", "var(--calm)"}
 
@@ -19,7 +19,7 @@ def signs(text: str) -> list[str]:
     return SIGNS.findall(text) + [one for one in escaped if SIGNS.match(one)]
 
 
-@pytest.mark.parametrize("text", ["→", "✓", "★", "▸", "⋯", "🎤", r"\u25b6", r"\u{1f3a4}", r'content: "Ctrl \21b5"'])
+@pytest.mark.parametrize("text", ["×", "→", "✓", "★", "▸", "⋯", "🎤", r"\u25b6", r"\u{1f3a4}", r'content: "Ctrl \21b5"'])
 def test_signs_finds_what_fonts_draw(text):
     assert len(signs(text)) == 1
 
