@@ -310,7 +310,7 @@ export class Player extends Listener {
         index < 10 ? make("kbd", { class: "number", "aria-hidden": "true" }, String(index)) : null,
         avatar(track.avatar, "face"),
         make("span", { class: "said" }, make("span", { class: "label" }, named(track.label, track.names)),
-          track.note ? make("span", { class: "note" }, track.brief ?? track.note) : null),
+          track.note ? make("span", { class: "note" }, (track.brief ?? track.note).split(" · ").map((part) => make("span", {}, part))) : null),
       ),
     );
     return make("div", { class: "tracks", role: "radiogroup", "aria-label": tr("Tracks") }, tracks);
