@@ -127,9 +127,9 @@ def _needed(samples: np.ndarray, hops: int, ceiling: float) -> np.ndarray:
 def _at_centres(needed: np.ndarray, before: float) -> np.ndarray:
     """Return the gain at frame centres: a hop lies between two, so each takes the smaller gain of its two hops.
 
-    before: that of the hop before the first.
+    before: that of the hop before the first. Gains are of float64, in which what lies between centres is rounded once.
     """
-    return np.minimum(needed, np.insert(needed[:-1], 0, before))
+    return np.minimum(needed, np.insert(needed[:-1], 0, before), dtype=np.float64)
 
 
 def _windowed_sum(values: np.ndarray, frames: int) -> np.ndarray:

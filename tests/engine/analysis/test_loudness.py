@@ -134,6 +134,16 @@ def test_limit_peaks_respects_the_ceiling_and_keeps_quiet_parts_unchanged(sample
     assert limit_peaks(samples) is samples
 
 
+def test_limit_peaks_rounds_once_what_lies_between_frame_centres():
+    samples = np.random.default_rng(2).uniform(-0.5, 0.5, (1, 100 * HOP)).astype(np.float32)
+    samples[0, 50 * HOP + 7] = 1.7
+    least = CEILING / np.float32(1.7)  # of the hop, and so of the centres on both sides of it
+    gain = np.ones(101)
+    gain[[50, 51]] = least
+    between = np.interp(np.arange(100 * HOP), HOP * np.arange(101), gain).astype(np.float32)
+    np.testing.assert_array_equal(limit_peaks(samples)[0], (samples[0] * between).astype(np.float32))
+
+
 @pytest.mark.parametrize("sizes", [[44_100], [441] * 100, [100, 7, 20_000, 1, 23_992], [0, 440, 43_660]])
 def test_with_level_changes_only_where_the_curve_does_however_the_pieces_are_cut(sizes):
     samples = np.stack([tone(1.0, level=0.2), tone(1.0, hertz=150.0, level=0.1)])
