@@ -7,7 +7,7 @@ import ctypes
 import os
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec
@@ -98,6 +98,7 @@ class _WhenUsed(Loader):
 
     def __init__(self, loader: Loader) -> None:
         self._loader, self._lock, self._begun = loader, threading.RLock(), False
+        self._look_up: Callable[[str], object] | None = None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         return self._loader.create_module(spec)
@@ -111,10 +112,12 @@ class _WhenUsed(Loader):
             return look_up_loaded(name)
 
         def look_up_loaded(name: str) -> Any:
-            self.load(module)
+            self.load(module)  # or wait until another thread has
+            if vars(module).get("__getattr__") is look_up:  # this one is about to, and asks whether it has the name yet
+                raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
             return getattr(module, name)
 
-        vars(module)["__getattr__"] = look_up
+        vars(module)["__getattr__"] = self._look_up = look_up
         if module.__name__ == _WITH_GENERATORS:
             base, parts = sys.modules["torch._opaque_base"], sys.modules["torch._C"]
             parts._set_generator_metaclass(base.OpaqueBaseMeta)
@@ -126,6 +129,7 @@ class _WhenUsed(Loader):
                     load(sys.modules[part])
                 self._begun = True
                 assert module.__spec__ is not None
-                del vars(module)["__getattr__"]  # it may define one of its own
                 module.__loader__ = module.__spec__.loader = self._loader
                 self._loader.exec_module(module)
+                if vars(module)["__getattr__"] is self._look_up:  # it may have one of its own
+                    del vars(module)["__getattr__"]

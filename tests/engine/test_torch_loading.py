@@ -4,9 +4,17 @@ import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from importlib.abc import Loader
+from importlib.machinery import ModuleSpec
+from importlib.util import module_from_spec
 from pathlib import Path
+from threading import Event
+from types import ModuleType
 
 import pytest
+
+from engine.torch_loading import _WhenUsed
 
 ROOT = Path(__file__).parents[2]
 # in processes forked from one that has loaded torch once, and has not computed
@@ -72,3 +80,32 @@ def test_nothing_is_postponed_where_torch_is_loaded():
     load_for_graphics()
     assert sys.meta_path == finders
     assert torch.optim.AdamW
+
+
+class SlowLoader(Loader):
+    """A loader of one name that begins, and waits to be told to go on."""
+
+    def __init__(self) -> None:
+        self.begun, self.go_on, self.asked = Event(), Event(), []
+
+    def exec_module(self, module: ModuleType) -> None:
+        self.asked.append(hasattr(module, "answer"))  # as modules that import each other in a ring ask
+        self.begun.set()
+        assert self.go_on.wait(30)
+        vars(module)["answer"] = 42
+
+
+def test_a_part_that_two_threads_use_is_loaded_once_and_the_second_waits():
+    slow = SlowLoader()
+    spec = ModuleSpec("torch.ao", _WhenUsed(slow))
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    with ThreadPoolExecutor(2) as threads:
+        first = threads.submit(lambda: module.answer)
+        assert slow.begun.wait(30)
+        second = threads.submit(lambda: module.answer)
+        slow.go_on.set()
+        assert (first.result(30), second.result(30)) == (42, 42)
+    assert slow.asked == [False]
+    with pytest.raises(AttributeError):
+        _ = module.question
