@@ -19,7 +19,8 @@ from typing import Any
 # each needs those before it; the order is torch's.
 _APART = (
     "ao", "distributions", "masked", "mps", "mtia", "nn.intrinsic", "nn.qat", "nn.quantizable", "nn.quantized", "optim",
-    "profiler", "quantization", "quasirandom", "testing", "_size_docs", "_storage_docs", "_tensor_docs", "_native",
+    "profiler", "quantization", "quasirandom", "testing", "utils.data", "_size_docs", "_storage_docs",
+    "_tensor_docs", "_native",
 )  # fmt: skip
 _IN_ORDER = (
     "export", "func", "_higher_order_ops", "distributed._meta_registrations", "_meta_registrations", "compiler",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from engine.cores import prepare_torch
 from engine.torch_loading import begin_loading_torch, postpone_parts_of_torch
 from studio.commands.garbage import collect_nothing
+from studio.commands.reading_ahead import read_ahead
 
 _WITHOUT_SOUND = {"--help", "-h", "--dry-run"}
 
@@ -21,6 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     prepare_torch()  # before anything brings torch
     given = sys.argv[1:] if arguments is None else arguments
     if given[:1] == ["convert"] and not _WITHOUT_SOUND.intersection(given):
+        read_ahead()
         begin_loading_torch()
         postpone_parts_of_torch()
         collect_nothing()

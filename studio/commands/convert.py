@@ -19,6 +19,7 @@ from studio.commands.failures import in_one_sentence
 from studio.commands.garbage import collect_from_here
 from studio.commands.known_voices import refuse_unknown_voice
 from studio.commands.piped import STREAM, refuse_beside_sound, to_standard_output
+from studio.commands.reading_ahead import keep_what_was_loaded
 from studio.commands.recordings import find_recordings
 from studio.commands.result_names import ResultNames
 from studio.commands.results_text import TakesPrinter, print_song
@@ -148,6 +149,7 @@ def convert(
             print_song(convert_song(recordings[0], song, wanted), as_json)
         else:
             _convert_each(recordings, wanted, TakesPrinter(scores, as_json, preset, several=len(recordings) > 1))
+        keep_what_was_loaded()
 
 
 def _print_names(

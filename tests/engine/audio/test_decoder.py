@@ -402,6 +402,12 @@ def test_read_audio_refuses_a_damaged_flac(tmp_path: Path, is_known: bool) -> No
 # ---- what is not read ----
 
 
+def of_a_disc(codec: str) -> bytes:
+    """A WAV that says it holds samples of 16 bits, and holds another codec, as those of surround discs do."""
+    coded = np.frombuffer(with_ffmpeg(np.tile(tone(9 * 48_000, 48_000), (2, 1)), 48_000, codec, codec), "<i2")
+    return with_sndfile(coded.reshape(1, -1), 48_000, format="WAV", subtype="PCM_16")
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -412,6 +418,7 @@ def test_read_audio_refuses_a_damaged_flac(tmp_path: Path, is_known: bool) -> No
         (wav(rate=8_000, subtype="G721_32"), "holds G.726 ADPCM"),
         (with_ffmpeg(tone(9000, 44_100), 44_100, "aac", "wav"), "holds AAC"),
         (with_ffmpeg(tone(9000, 44_100), 44_100, "wavpack", "matroska"), "holds WavPack"),
+        (of_a_disc("ac3"), "holds ATSC A/52A (AC-3)"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -467,7 +474,7 @@ def test_read_audio_refuses_no_channels(tmp_path: Path, kind: Kind) -> None:
     assert '"recording"' in refusal(tmp_path, content[:place] + bytes(width) + content[place + width :])
 
 
-def test_a_wav_is_searched_for_other_codecs_once(tmp_path, monkeypatch):
+def test_a_wav_is_searched_for_other_codecs_once_and_not_throughout(tmp_path, monkeypatch):
     """FFmpeg does so in each WAV of 16 bits, for longer than all else that opening it takes."""
     options, open_with_ffmpeg = [], av.open
 
@@ -479,4 +486,4 @@ def test_a_wav_is_searched_for_other_codecs_once(tmp_path, monkeypatch):
     expected = np.round(np.sin(np.arange(50_000) / 20) * 20_000).astype(np.int16)
     soundfile.write(tmp_path / "a.wav", expected, 16_000)
     np.testing.assert_array_equal(read_audio(tmp_path / "a.wav").samples[0], expected / np.float32(32_768))
-    assert options == [{}, {"probesize": "2048"}]
+    assert options == [{"probesize": "65536"}, {"probesize": "2048"}]
