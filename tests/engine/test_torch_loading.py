@@ -91,7 +91,7 @@ class SlowLoader(Loader):
     def exec_module(self, module: ModuleType) -> None:
         self.asked.append(hasattr(module, "answer"))  # as modules that import each other in a ring ask
         self.begun.set()
-        assert self.go_on.wait(30)
+        assert self.go_on.wait(60)
         vars(module)["answer"] = 42
 
 
@@ -102,10 +102,10 @@ def test_a_part_that_two_threads_use_is_loaded_once_and_the_second_waits():
     spec.loader.exec_module(module)
     with ThreadPoolExecutor(2) as threads:
         first = threads.submit(lambda: module.answer)
-        assert slow.begun.wait(30)
+        assert slow.begun.wait(60)
         second = threads.submit(lambda: module.answer)
         slow.go_on.set()
-        assert (first.result(30), second.result(30)) == (42, 42)
+        assert (first.result(60), second.result(60)) == (42, 42)
     assert slow.asked == [False]
     with pytest.raises(AttributeError):
         _ = module.question
