@@ -36,7 +36,7 @@ def brought(values: Sequence[Tensor]) -> list[Tensor]:
 
 
 def on_device(held: Sequence[Held], device: torch.device) -> list[Held]:
-    """Return dataclasses with their tensors, and those of dataclasses in them, on a device, in one copy."""
+    """Return dataclasses on a device, in one copy: their tensors, those of dataclasses in them, and of tuples of such."""
     if device.type == "cpu":
         return list(held)
     there = iter(carried([value for one in held for value in _tensors(one)], device))
@@ -62,16 +62,17 @@ def _tensors(held: "DataclassInstance") -> Iterator[Tensor]:
         value = getattr(held, field.name)
         if isinstance(value, Tensor):
             yield value
-        elif is_dataclass(value) and not isinstance(value, type):
-            yield from _tensors(value)
+        for one in value if isinstance(value, tuple) else (value,):
+            if is_dataclass(one) and not isinstance(one, type):
+                yield from _tensors(one)
 
 
 def _with_tensors(held: Held, there: Iterator[Tensor]) -> Held:
-    changed: dict[str, object] = {}
-    for field in fields(held):
-        value = getattr(held, field.name)
+    def moved(value: object) -> object:
         if isinstance(value, Tensor):
-            changed[field.name] = next(there)
-        elif is_dataclass(value) and not isinstance(value, type):
-            changed[field.name] = _with_tensors(value, there)
-    return replace(held, **changed)
+            return next(there)
+        if isinstance(value, tuple):
+            return tuple(map(moved, value)) if any(map(is_dataclass, value)) else value
+        return _with_tensors(value, there) if is_dataclass(value) and not isinstance(value, type) else value
+
+    return replace(held, **{field.name: moved(getattr(held, field.name)) for field in fields(held)})

@@ -7,6 +7,7 @@ the converted voice would leave there (after Breebaart et al., "Parametric codin
 follow the voice, such as noise and other sounds, is kept.
 """
 
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
@@ -33,56 +34,70 @@ _SHORTEST_BLOCK = 8192  # samples that are filtered at a time
 _SPREAD_S, _TAIL_S, _TAIL = 0.1, 2.4, 0.03  # decays of a room's response, and how much of it is tail
 
 
+@dataclass(frozen=True, eq=False)
 class Ambience:
-    """The rest (n,) of channel `number`, of which a short filter of the voice (n,) has been taken, at SAMPLE_RATE.
+    """What a channel holds beside the voice: `kept` (n,), and what follows the voice, where something does."""
 
-    cause: `voice_power` of that voice, if it is known.
+    kept: Tensor
+    following: "Following | None" = None
+
+    def of(self, converted: Tensor) -> Tensor:
+        """Return the rest (n,) as the converted voice (n,) would have it, on its device, where this is too."""
+        return self.kept if self.following is None else self.kept + self.following.of(converted)
+
+
+@dataclass(frozen=True, eq=False)
+class Following:
+    """Doubles and rooms of a voice: how much of each (bands, effects), at what power (frames,).
+
+    later: samples by which the double comes after the voice. response: of the room, as `filtered` takes it.
     """
 
-    def __init__(self, rest: np.ndarray, voice: np.ndarray, number: int, cause: np.ndarray | None = None) -> None:
-        self._number = number
-        cause = voice_power(voice) if cause is None else cause
-        rest = np.asarray(rest, np.float32)
-        spectrum = spectrum_of(torch.from_numpy(rest))
-        power = band_power(spectrum).double().numpy()
-        parts, steady, explained = _causes(power, cause)
-        self._parts = torch.from_numpy(parts).float()
-        self._kept = torch.from_numpy(rest)
-        self._follows = power.sum() > _REPLACED * cause.sum() and explained > _EXPLAINED
-        if self._follows:
-            steady = np.minimum(power, np.minimum(steady, np.percentile(power, _QUIET, axis=1))[:, None])
-            following = np.stack([some @ _effects(band) for some, band in zip(parts, cause, strict=True)])
-            self._level = torch.from_numpy(_level_ratio((power - steady).sum(0), following.sum(0))).float()
-            share = torch.from_numpy(np.sqrt(steady / np.maximum(power, 1e-20))).float()
-            self._kept = _sound(spectrum * _per_bin(share), len(rest))
+    parts: Tensor
+    level: Tensor
+    later: int
+    response: Tensor
 
-    def of(self, converted: np.ndarray) -> np.ndarray:
-        """Return the rest (n,) as the converted voice (n,) would have it, float32."""
-        return self.of_there(torch.from_numpy(np.asarray(converted, np.float32))).numpy()
-
-    def of_there(self, converted: Tensor) -> Tensor:
-        """Return the rest (n,) as the converted voice (n,) would have it, on its device."""
-        kept = self._kept.to(converted.device)
-        if not self._follows:
-            return kept
-        made = (self._doubles(converted) + self._rooms(converted)) * self._level.to(converted.device).sqrt()
-        return kept + _sound(made, len(converted))
+    def of(self, converted: Tensor) -> Tensor:
+        """Return the doubles and rooms (n,) of the converted voice (n,)."""
+        made = (self._doubles(converted) + self._rooms(converted)) * self.level.sqrt()
+        return _sound(made, len(converted))
 
     def _doubles(self, converted: Tensor) -> Tensor:
         """Return the spectrum (bins, frames) of one later copy, as strong in each band as all doubles are together."""
-        gain = self._parts[:, : len(_DOUBLE_FRAMES)].sum(1, keepdim=True).sqrt().to(converted.device)
-        later = round(np.random.default_rng(self._number).uniform(*_LATER_S) * SAMPLE_RATE)
-        return spectrum_of(nn.functional.pad(converted, (later, 0))[: len(converted)]) * _per_bin(gain)
+        gain = self.parts[:, : len(_DOUBLE_FRAMES)].sum(1, keepdim=True).sqrt()
+        return spectrum_of(nn.functional.pad(converted, (self.later, 0))[: len(converted)]) * _per_bin(gain)
 
     def _rooms(self, converted: Tensor) -> Tensor:
         """Return the spectrum (bins, frames) of a diffuse copy, with the power that the rooms would have."""
         power = band_power(spectrum_of(converted))
-        rooms = self._parts[:, len(_DOUBLE_FRAMES) :].to(converted.device)
+        rooms = self.parts[:, len(_DOUBLE_FRAMES) :]
         decayed = torch.stack([_decayed_there(power, _kept_share(seconds)) for seconds in _DECAYS_S], 1)
         wanted = (rooms[..., None] * decayed).sum(1)
-        diffuse = spectrum_of(filtered(converted, _response(self._number)))
+        diffuse = spectrum_of(filtered(converted, self.response))
         gain = (wanted / band_power(diffuse).clamp_min(1e-12)).sqrt().clamp_max(_LARGEST_GAIN)
         return diffuse * _per_bin(gain)
+
+
+def ambience_of(rest: np.ndarray, voice: np.ndarray, number: int, cause: np.ndarray | None = None) -> Ambience:
+    """Take apart the rest (n,) of channel `number`, of which a short filter of the voice (n,) has been taken.
+
+    All at SAMPLE_RATE. cause: `voice_power` of that voice, if it is known.
+    """
+    cause = voice_power(voice) if cause is None else cause
+    kept = torch.from_numpy(np.asarray(rest, np.float32))
+    spectrum = spectrum_of(kept)
+    power = band_power(spectrum).double().numpy()
+    parts, steady, explained = _causes(power, cause)
+    if power.sum() <= _REPLACED * cause.sum() or explained <= _EXPLAINED:
+        return Ambience(kept)
+    steady = np.minimum(power, np.minimum(steady, np.percentile(power, _QUIET, axis=1))[:, None])
+    following = np.stack([some @ _effects(band) for some, band in zip(parts, cause, strict=True)])
+    level = torch.from_numpy(_level_ratio((power - steady).sum(0), following.sum(0))).float()
+    share = torch.from_numpy(np.sqrt(steady / np.maximum(power, 1e-20))).float()
+    later = round(np.random.default_rng(number).uniform(*_LATER_S) * SAMPLE_RATE)
+    again = Following(torch.from_numpy(parts).float(), level, later, torch.from_numpy(_response(number)))
+    return Ambience(_sound(spectrum * _per_bin(share), len(rest)), again)
 
 
 def voice_power(voice: np.ndarray) -> np.ndarray:
@@ -90,8 +105,8 @@ def voice_power(voice: np.ndarray) -> np.ndarray:
     return band_power(spectrum_of(torch.from_numpy(np.asarray(voice, np.float32)))).double().numpy()
 
 
-def filtered(samples: Tensor, taps: np.ndarray | Tensor, before: int = 0) -> Tensor:
-    """Return samples (n,) through a filter (taps,) of which so many lie before the present, on their device.
+def filtered(samples: Tensor, taps: Tensor, before: int = 0) -> Tensor:
+    """Return samples (n,) through a filter (taps,) of which so many lie before the present, both float32 on a device.
 
     In blocks (overlap-save). On the processor they are transformed by scipy: torch would divide few long transforms
     among its threads, and round them otherwise for each number of them.
@@ -102,11 +117,10 @@ def filtered(samples: Tensor, taps: np.ndarray | Tensor, before: int = 0) -> Ten
     padded = nn.functional.pad(samples, (len(taps) - 1 - before, blocks * step - len(samples) + before))
     pieces = padded.unfold(0, size, step)
     if samples.device.type == "cpu":
-        response = rfft(np.asarray(taps, np.float32), size)
+        response = rfft(taps.numpy(), size)
         found = torch.from_numpy(irfft(rfft(pieces.numpy()) * response, size))
     else:
-        there = torch.as_tensor(taps, dtype=torch.float32).to(samples.device)
-        found = torch.fft.irfft(torch.fft.rfft(pieces) * torch.fft.rfft(there, size), size)
+        found = torch.fft.irfft(torch.fft.rfft(pieces) * torch.fft.rfft(taps, size), size)
     return found[:, len(taps) - 1 :].flatten()[: len(samples)]
 
 

@@ -17,7 +17,7 @@ import scipy
 import torch
 from torch import Tensor
 
-from engine.audio.ambience import Ambience, filtered, voice_power
+from engine.audio.ambience import Ambience, ambience_of, filtered, voice_power
 from engine.audio.channels import LARGEST_DELAY_S, delayed, share_of
 from engine.filters import irfft, moving_mean, quick_size, rfft
 from engine.units import HOP, SAMPLE_RATE, frame_count
@@ -33,29 +33,29 @@ _SILENT, _EDGE = round(0.05 * SAMPLE_RATE), round(0.005 * SAMPLE_RATE)  # sample
 _NOTHING = 1e-4  # of a channel's power, -40 dB: a rest without a voice worth looking for
 
 
+@dataclass(frozen=True, eq=False)
 class Placement:
-    """The place of the voice in samples (channels, n) at SAMPLE_RATE; `place` puts another voice there.
+    """The place of a voice in several channels; without any, the voice is all there is."""
+
+    channels: "tuple[_Channel, ...]"
+
+    def place(self, converted: Tensor) -> Tensor:
+        """Return the channels (channels, n) with the converted voice (n,) in place of the recording's; all float32, and
+        on the device where this is."""
+        if not self.channels:
+            return converted[None]
+        return torch.stack([channel.with_voice(converted) for channel in self.channels])
+
+
+def placement_in(samples: np.ndarray, folded: np.ndarray) -> Placement:
+    """Find the place of the voice in samples (channels, n) at SAMPLE_RATE.
 
     folded: the voice in them (n,), as `fold` returns it.
     """
-
-    def __init__(self, samples: np.ndarray, folded: np.ndarray) -> None:
-        self._channels: list[_Channel] = []
-        if len(samples) > 1:
-            voice = _Voice(folded)
-            self._channels = [_taken_apart(channel, voice, number) for number, channel in enumerate(samples)]
-
-    def place(self, converted: np.ndarray) -> np.ndarray:
-        """Return the channels (channels, n) with the converted voice (n,) in place of the recording's, float32."""
-        if not self._channels:
-            return converted[None]
-        return self.place_there(torch.from_numpy(np.asarray(converted, np.float32))).numpy()
-
-    def place_there(self, converted: Tensor) -> Tensor:
-        """Return the channels (channels, n) with the converted voice (n,) likewise, on its device."""
-        if not self._channels:
-            return converted[None]
-        return torch.stack([channel.with_voice(converted) for channel in self._channels])
+    if len(samples) == 1:
+        return Placement(())
+    voice = _Voice(folded)
+    return Placement(tuple(_taken_apart(channel, voice, number) for number, channel in enumerate(samples)))
 
 
 def keep_silence(placed: np.ndarray, samples: np.ndarray) -> np.ndarray:
@@ -92,23 +92,22 @@ class _Channel:
     """What a channel does to the voice: delay in samples, gain (n,), taps of the filter (maybe none), rest (n,)."""
 
     delay: int
-    gain: np.ndarray
-    taps: np.ndarray
-    rest: np.ndarray
+    gain: Tensor
+    taps: Tensor
+    rest: Ambience
     level: float = 1.0  # of what it holds of the recording's voice, against that voice
-    ambience: Ambience | None = None
 
     def with_voice(self, voice: Tensor) -> Tensor:
-        """Return the channel (n,) with this voice (n,), at the level of the recording's, on its device."""
+        """Return the channel (n,) with this voice (n,), at the level of the recording's."""
         held = self.voice_part(voice)
         if len(self.taps):  # the filter is not known where the recording's voice has no energy, and this one may have
             powers = (_power_there(one).clamp_min(1e-20) for one in (voice, held))
             held = held * (self.level * torch.div(*powers).sqrt()).clamp(*_LEVELLED)
-        return held + (self.ambience.of_there(voice) if self.ambience else torch.from_numpy(self.rest).to(voice.device))
+        return held + self.rest.of(voice)
 
     def voice_part(self, voice: Tensor) -> Tensor:
         """Return what the channel holds of a voice (n,), but for the rest."""
-        held = torch.from_numpy(self.gain).to(voice.device) * _moved(voice, self.delay)
+        held = self.gain * _moved(voice, self.delay)
         return held + filtered(voice, self.taps, _BEFORE) if len(self.taps) else held
 
 
@@ -162,17 +161,16 @@ def _taken_apart(channel: np.ndarray, voice: _Voice, number: int) -> _Channel:
     share = share_of(channel, voice.samples, SAMPLE_RATE)
     is_panned = abs(share.correlation) > _PANNED
     gain = _gain(channel, delayed(voice.samples, share.delay)) if is_panned else np.zeros(len(channel), np.float32)
-    found = _Channel(share.delay, gain, np.zeros(0), channel)
-    found = replace(found, rest=channel - found.voice_part(voice.tensor).numpy())
-    if _power(found.rest) > _NOTHING * _power(channel):
-        explained = replace(found, taps=voice.filter_to(found.rest))
+    found = _Channel(share.delay, torch.from_numpy(gain), torch.zeros(0), Ambience(torch.zeros(0)))
+    rest = channel - found.voice_part(voice.tensor).numpy()
+    if _power(rest) > _NOTHING * _power(channel):
+        explained = replace(found, taps=torch.from_numpy(voice.filter_to(rest)).float())
         held = explained.voice_part(voice.tensor).numpy()
-        explained = replace(explained, rest=channel - held, level=_level(held, voice.samples))
-        if _power(explained.rest) < (1.0 - _EXPLAINED) * _power(found.rest):
-            found = explained
-    if _power(found.rest) > _NOTHING * _power(channel):
-        found = replace(found, ambience=Ambience(found.rest, voice.samples, number, voice.power))
-    return found
+        if _power(channel - held) < (1.0 - _EXPLAINED) * _power(rest):
+            found, rest = replace(explained, level=_level(held, voice.samples)), channel - held
+    if _power(rest) > _NOTHING * _power(channel):
+        return replace(found, rest=ambience_of(rest, voice.samples, number, voice.power))
+    return replace(found, rest=Ambience(torch.from_numpy(np.asarray(rest, np.float32))))
 
 
 def _moved(voice: Tensor, delay: int) -> Tensor:

@@ -16,7 +16,7 @@ from engine.analysis.notes import CHROMATIC
 from engine.analysis.pitch import Pitch
 from engine.analysis.windows import Window
 from engine.audio.cross_fades import cross_fade, rise
-from engine.audio.placement import Placement, keep_silence
+from engine.audio.placement import Placement, keep_silence, placement_in
 from engine.carrying import brought, on_device
 from engine.conversion.articulation import foreground, known_bands, less_colour
 from engine.conversion.doubles import Apart, DetectedDoubles, no_doubles
@@ -219,7 +219,7 @@ class Renderer:
         yield Turn.ANY_ORDER
         groups = _by_renderer(parts)
         sung = _by_part(groups, beside(*(partial(group[0].renderer.sing, group) for group in groups)))
-        places = beside(*(partial(Placement, part.window.samples, part.window.voice) for part in sung))
+        places = beside(*(partial(placement_in, part.window.samples, part.window.voice) for part in sung))
         placements = dict(zip(sung, places, strict=True))
         yield Turn.IN_ORDER
         starts = {part: part.renderer.begin(sung[part], of_window) for of_window in parts for part in of_window}
@@ -279,13 +279,13 @@ class Renderer:
     def take(self, index: int, begun: Sequence[tuple["Sung", float, Placement]]) -> list[np.ndarray]:
         """Return what a take has in the channels of whole windows, (channels, n) each, given where its pulses begin."""
         sung = [one for one, _, _ in begun]
-        plans = [self._planned(index, one, start) for one, start, _ in begun]
+        plans = [_Placed(self._planned(index, one, start), placement) for one, start, placement in begun]
         with alone_on(self.base.device), torch.inference_mode():
             plans = on_device(plans, self._sound_device)
-            samples = self._samples(index, sung, plans)
+            samples = self._samples(index, sung, [one.plan for one in plans])
             voices = [
-                placement.place_there(self._matched(voice[one.analysed.given], plan.levels))
-                for voice, plan, (one, _, placement) in zip(samples, plans, begun, strict=True)
+                one.placement.place(self._matched(voice[of.analysed.given], one.plan.levels))
+                for of, voice, one in zip(sung, samples, plans, strict=True)
             ]
             return [voice.numpy() for voice in brought(voices)]
 
@@ -502,6 +502,14 @@ class _Part:
     renderer: Renderer
     channels: list[int]
     window: Window
+
+
+@dataclass(frozen=True, eq=False)
+class _Placed:
+    """What a take is to be, and where."""
+
+    plan: TakePlan
+    placement: Placement
 
 
 def _by_renderer(parts: Sequence[Sequence[_Part]]) -> list[list[_Part]]:

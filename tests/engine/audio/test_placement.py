@@ -6,13 +6,14 @@ from hypothesis import strategies as st
 from scipy import signal
 
 from engine.audio.channels import delayed, fold
-from engine.audio.placement import Placement, keep_silence
+from engine.audio.placement import keep_silence, placement_in
+from engine.carrying import on_device
 from engine.units import SAMPLE_RATE
-from tests.engine.pretended_gpu import pretended_gpu
+from tests.engine.pretended_gpu import crossings, pretended_gpu
 
 
 def place(converted: np.ndarray, source: np.ndarray) -> np.ndarray:
-    return Placement(source, fold(source)).place(converted)
+    return placement_in(source, fold(source)).place(torch.from_numpy(converted)).numpy()
 
 
 def noise(count: int = SAMPLE_RATE, seed: int = 0) -> np.ndarray:
@@ -136,19 +137,25 @@ def test_place_gives_the_same_bytes_for_any_number_of_threads():
         found = []
         for threads in (1, 2, 3):
             torch.set_num_threads(threads)
-            found.append(Placement(samples, samples[0]).place(other).tobytes())
+            found.append(placement_in(samples, samples[0]).place(torch.from_numpy(other)).numpy().tobytes())
     finally:
         torch.set_num_threads(before)
     assert found[0] == found[1] == found[2]
 
 
-def test_place_there_places_on_the_device_of_the_voice():
+def test_place_places_on_the_device_of_the_voice_and_crosses_nothing():
     samples, other = in_two_rooms()
-    placement = Placement(samples, samples[0])
-    here = placement.place(other)
+    placement = placement_in(samples, samples[0])
+    assert placement.channels[1].rest.following is not None
+    assert len(placement.channels[1].taps) > 0
+    here = placement.place(torch.from_numpy(other)).numpy()
     with pretended_gpu() as device, torch.inference_mode():
-        there = placement.place_there(torch.from_numpy(other).to(device)).cpu().numpy()
-    assert np.abs(there - here).max() < 1e-4 * np.abs(here).max()
+        voice, (there,) = torch.from_numpy(other).to(device), on_device([placement], device)
+        with crossings() as crossed:
+            placed = there.place(voice)
+        assert crossed == []
+        found = placed.cpu().numpy()
+    assert np.abs(found - here).max() < 1e-4 * np.abs(here).max()
 
 
 def test_keep_silence_costs_nothing_where_single_samples_are_zero():

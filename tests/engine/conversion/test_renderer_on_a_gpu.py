@@ -40,10 +40,12 @@ def there() -> Iterator[BaseModel]:
     [{}, {"transpose": 3}, {"transpose": -2, "takes": 2, "likeness": 0.6, "retrieval": 0.5, "texture": 0.0}],
     ids=["as it is", "moved", "takes"],
 )
-def test_renderer_leaves_a_gpu_once_for_each_take(sing, voice, there, left, monkeypatch, chosen):
+@pytest.mark.parametrize("channels", [1, 2])
+def test_renderer_leaves_a_gpu_once_for_each_take(sing, voice, there, left, monkeypatch, chosen, channels):
     monkeypatch.setattr(spectral_frames, "_IN_CACHE", 1000)
     settings = ConversionSettings(**{"transpose": 0} | chosen)
-    recording, melody = sing(2.0, 220.0)[None], ShapedMelody(settings, float(settings.transpose))
+    recording = np.stack([sing(2.0, 220.0), 0.5 * np.roll(sing(2.0, 220.0), 300)])[:channels]
+    melody = ShapedMelody(settings, float(settings.transpose))
     survey, window = survey_recording([recording], load_base()), next(cut_windows([recording]))
     expected = Renderer(load_base(), voice, survey, settings, melody).render(window)
     renderer = Renderer(there, voice.on(THERE), survey, settings, melody)
