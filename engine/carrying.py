@@ -36,7 +36,7 @@ def brought(values: Sequence[Tensor]) -> list[Tensor]:
 
 
 def on_device(held: Sequence[Held], device: torch.device) -> list[Held]:
-    """Return dataclasses on a device, in one copy: their tensors, those of dataclasses in them, and of tuples of such."""
+    """Return dataclasses on a device, in one copy, with the tensors of dataclasses and tuples in them."""
     if device.type == "cpu":
         return list(held)
     there = iter(carried([value for one in held for value in _tensors(one)], device))
