@@ -51,7 +51,9 @@ def test_choose_device_skips_a_device_that_fails_its_trial(monkeypatch):
         return real_trial(device, precision)
 
     monkeypatch.setattr(devices, "_trial", trial)
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
     assert choose_device().kind == "cpu"
+    assert not torch.backends.cudnn.allow_tf32  # a conversion on a card is computed in float32 throughout
     assert probe_device("cuda").reason == (
         "The cuda device is listed but does not work: no kernel image is available for execution on the device."
     )
