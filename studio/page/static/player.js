@@ -1,6 +1,6 @@
 // <timbre-player>: one track, or several to switch between at the same position.
 //
-// data: {id, tracks: [{label, names: [parts of it that are of users], url, offset_s, note, brief, downloads: [{label, url, name}]}], chosen}. brief: the note where there is little room. offset_s: where a track
+// data: {id, tracks: [{label, names: [parts of it that are of users], url, offset_s, waveform, note, brief, downloads: [{label, url, name}]}], chosen}. brief: the note where there is little room. waveform: {step_s, high}, where it is known. offset_s: where a track
 // begins on the timeline, whose seconds are meant everywhere. A download without a url is requested by `download` {index, label}; it begins as soon as data with its url
 // arrives. Tells `chosen` {index}. On the document: dispatches "timbre-time" {id, seconds,
 // playing}, and listens for "timbre-seek" {id, seconds}.
@@ -353,7 +353,8 @@ export class Player extends Listener {
     const track = this.#data.tracks[this.#chosen];
     this.#say("");
     try {
-      const sound = await this.sound(track);
+      const known_s = track.waveform && track.waveform.high.length * track.waveform.step_s; // it is fetched when it is played
+      const sound = known_s && !this.#sounds.has(track.url) ? { duration: known_s } : await this.sound(track);
       if (track !== this.#data?.tracks[this.#chosen]) return;
       this.#duration = sound.duration;
       this.querySelector(".wave")?.classList.toggle("plain", !sound.peaks);
