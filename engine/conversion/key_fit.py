@@ -71,10 +71,18 @@ def best_key_for(seconds: np.ndarray, voice: VoiceCard, sung: bool) -> BestKey:
 
 
 def fitting_key(
-    source: PitchStatistics, seconds: np.ndarray, voice: VoiceCard, sung: bool, kept: int | None = None
+    source: PitchStatistics,
+    seconds: np.ndarray,
+    voice: VoiceCard,
+    sung: bool,
+    kept: int | None = None,
+    by_octaves: bool | None = None,
 ) -> int:
     """Return `fitting_transpose`, or less of it where that would move notes beyond the range of notes.
 
-    seconds: as for `share_outside`; kept: as there.
+    seconds: as for `share_outside`; kept, by_octaves: as there.
     """
-    return nearest_within(seconds, fitting_transpose(source, voice, sung, kept), OCTAVE if sung else 1)
+    by_octaves = sung if by_octaves is None else by_octaves
+    return nearest_within(
+        seconds, fitting_transpose(source, voice, sung, kept, by_octaves), OCTAVE if by_octaves else 1
+    )

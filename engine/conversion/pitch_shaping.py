@@ -71,19 +71,23 @@ def weighted_average(values: np.ndarray, voicing: np.ndarray, milliseconds: floa
     return np.convolve(padded * weights, kernel, "valid") / np.convolve(weights, kernel, "valid")
 
 
-def fitting_transpose(source: PitchStatistics, voice: VoiceCard, sung: bool, kept: int | None = None) -> int:
+def fitting_transpose(
+    source: PitchStatistics, voice: VoiceCard, sung: bool, kept: int | None = None, by_octaves: bool | None = None
+) -> int:
     """Return the semitones, -12..12, that bring a recording's median pitch closest to the voice's singing or speech.
 
-    Whole octaves for singing, to keep the key; the original octave unless another one is clearly nearer. kept: what was
-    found for less of it, which stays likewise, in speech too. A voice that was only recorded speaking sings from there
-    a third of the way up to the estimate; one that was only recorded singing speaks within two semitones of it.
+    Whole octaves for singing, or as `by_octaves` says, to keep the key; the original octave unless another one is
+    clearly nearer. kept: what was found for less of it, which stays likewise, in speech too. A voice that was only
+    recorded speaking sings from there a third of the way up to the estimate; one that was only recorded singing speaks
+    within two semitones of it.
     """
     if voice.is_imported:  # nobody knows how high it sings
         return 0
     distance = _aim(source, voice, sung) - source.median
-    step = OCTAVE if sung else 1
-    near = 6 + _NEARER / 2 if sung else _NEARER
-    if (sung or kept is not None) and abs(distance - (kept or 0)) < near:
+    by_octaves = sung if by_octaves is None else by_octaves
+    step = OCTAVE if by_octaves else 1
+    near = 6 + _NEARER / 2 if by_octaves else _NEARER
+    if (by_octaves or kept is not None) and abs(distance - (kept or 0)) < near:
         return kept or 0
     return int(np.clip(step * round(distance / step), -_LARGEST_FITTING, _LARGEST_FITTING))
 

@@ -337,8 +337,8 @@ class _Core:
         new = slice(-self._ahead - self._frames, -self._ahead)
         share = sustained_share(torch.from_numpy(self._envelope[-96:]), torch.from_numpy(self._voicing[-96:])).numpy()
         self.speaker.update(loudness[new], sounding[new], share[new])
-        sung = sounding[new] & (self._voicing[new] > VOICED)
-        self._key.add_notes(hertz_to_semitones(self._hertz[new][sung]).astype(np.float32))
+        if sounding[new].any():
+            self._key.add(Pitch(self._hertz[new], self._voicing[new]), DECIBELS_PER_NEPER * loudness[new])
         self._reader.learn(self.speaker, sounding[-self._frames :])
         self._until_timbre -= self._frames
         if self._until_timbre <= 0:
