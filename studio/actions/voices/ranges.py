@@ -62,6 +62,22 @@ class FitView(TypedDict):
     best: BestShift | None
 
 
+def range_of(studio: Studio, account: Account, model_id: str, is_sung: bool | None) -> VoiceEnds:
+    """Return the range of a voice where it sings, or speaks; None: the one that its card states. Raises NotFound."""
+    model = find_model(studio.database, account, model_id)
+    return _ends(model, _read_card(studio, model), is_sung)
+
+
+def _ends(model: Model, card: VoiceCard | None, is_sung: bool | None) -> VoiceEnds:
+    stated = model.card.get("vocal_range") or (card.vocal_range if card is not None else {})
+    fitted = stated
+    if card is not None and is_sung is not None:
+        fitted = replace(card, vocal_range=stated).range_where(is_sung)
+    low, high = (note_number(fitted[end]) if fitted.get(end) else None for end in ("min", "max"))
+    estimated: Literal["spoken", "sung"] = "sung" if is_sung else "spoken"
+    return {"name": model.name, "low": low, "high": high, "estimated": None if fitted == stated else estimated}
+
+
 def fit_view(
     studio: Studio,
     account: Account,
@@ -80,13 +96,7 @@ def fit_view(
     card = _read_card(studio, model)
     summary = looked_at["summary"] if looked_at else None
     is_sung = summary is not None and summary["style"] == "melodic"
-    voice_range = model.card.get("vocal_range") or (card.vocal_range if card is not None else {})
-    estimated: Literal["spoken", "sung"] | None = None
-    if card is not None and summary is not None:
-        fitted = replace(card, vocal_range=voice_range).range_where(is_sung)
-        estimated = None if fitted == voice_range else "sung" if is_sung else "spoken"
-        voice_range = fitted
-    ends = [note_number(voice_range[end]) if voice_range.get(end) else None for end in ("min", "max")]
+    voice = _ends(model, card, is_sung if summary else None)
     source, histogram = summary["pitch"] if summary else None, looked_at["pitch_histogram"] if looked_at else []
     if looked_at and stretch:
         found = stretch_view(studio, account, looked_at["id"], *stretch)
@@ -96,12 +106,7 @@ def fit_view(
     if source is not None and card is not None:
         heard = PitchStatistics(source["low"], source["median"], source["high"])
         auto = fitting_key(heard, seconds, card, is_sung)
-    return {
-        "voice": {"name": model.name, "low": ends[0], "high": ends[1], "estimated": estimated},
-        "histogram": histogram,
-        "auto": auto,
-        "best": _best(seconds, ends),
-    }
+    return {"voice": voice, "histogram": histogram, "auto": auto, "best": _best(seconds, voice["low"], voice["high"])}
 
 
 def suited_voice(
@@ -171,8 +176,7 @@ def _seconds(histogram: Sequence[NoteSeconds]) -> NDArray[np.float64]:
     return seconds
 
 
-def _best(seconds: NDArray[np.float64], ends: list[int | None]) -> BestShift | None:
-    low, high = ends
+def _best(seconds: NDArray[np.float64], low: int | None, high: int | None) -> BestShift | None:
     if low is None or high is None or not seconds.any():
         return None
     best = best_key(seconds, low, high)
