@@ -85,7 +85,7 @@ def test_project_row_names_a_harmony_in_the_row_below_its_recording_and_in_its_p
     }, "wav")  # fmt: skip
     assert [one["detail"][0] for one in row["rows"]] == ["Third above in A minor", "Singing"]
     assert [track["label"] for track in row["player"]["tracks"]] == [
-        "Recording", "Mia, Third above in A minor, +12, take 1", "Mia, Third above in A minor, +12, take 2",
+        "Original", "Mia, Third above in A minor, +12, take 1", "Mia, Third above in A minor, +12, take 2",
         "Mia, +12, take 1", "Mia, +12, take 2",
     ]  # fmt: skip
 
