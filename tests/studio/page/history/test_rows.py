@@ -1,11 +1,13 @@
 """Tasks in words; no browser."""
 
+from typing import Any
+
 import pytest
 
 from engine.conversion.settings import ConversionSettings
 from engine.texts import Numeral, Text
 from studio.page.history.projects import project_row
-from studio.page.history.rows import row_of, with_downloads
+from studio.page.history.rows import row_of, with_downloads, with_outlines
 
 TASK = {
     "id": "a1", "kind": "conversion", "model": "mia", "model_name": "Mia", "state": "completed", "progress": 1.0,
@@ -93,6 +95,26 @@ def test_project_row_names_a_harmony_in_the_row_below_its_recording_and_in_its_p
 def test_row_of_a_task_has_the_avatar_of_its_voice_whose_colour_its_waveform_has():
     assert row_of(TASK)["avatar"]["initials"] == "M"
     assert row_of(TASK | {"model_name": None})["avatar"] is None
+
+
+class Outlines:
+    """A visit that returns which waveform was asked for."""
+
+    def do(self, action: object, task: str, take: int) -> tuple[str, int]:
+        return (task, take)
+
+
+def test_with_outlines_gives_takes_their_waveforms_in_the_colour_of_their_voice():
+    visit: Any = Outlines()
+    tracks = with_outlines(visit, row_of(TASK))["player"]["tracks"]
+    assert [track.get("outline") for track in tracks] == [None, ("a1", 1), ("a1", 2)]  # not of the recording
+    assert [track.get("avatar", {}).get("initials") for track in tracks] == [None, "M", "M"]
+    project = project_row({
+        "id": "p1", "name": "Song", "file_name": "song.wav", "changed_at": 0.0, "voices": ["Mia"],
+        "timeline": {"tempo_bpm": 0.0, "beats_per_bar": 4, "start_s": 0.0}, "conversions": [TASK],
+    }, "wav")  # fmt: skip
+    heard = with_outlines(visit, project)["player"]["tracks"]
+    assert [track.get("outline") for track in heard] == [None, ("a1", 1), ("a1", 2)]
 
 
 def test_row_of_an_edited_take_counts_its_edits():
