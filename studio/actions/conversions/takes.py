@@ -14,7 +14,7 @@ from engine.texts import ntr
 from studio.actions.account import voice_name
 from studio.actions.analysis_views import NamedRange
 from studio.actions.conversions.views import DELETED, ConversionView, key_of_take
-from studio.actions.voices.ranges import range_of
+from studio.actions.voice_ends import range_of
 from studio.errors import Invalid, NotFound
 from studio.store.accounts import Account
 from studio.store.catalogue import find_model

@@ -1,8 +1,6 @@
 """Ranges: how what a recording asks for fits the ranges of the voices, and the transposition that suits each best."""
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,31 +10,14 @@ from engine.analysis.notes import SEMITONES
 from engine.analysis.pitch_statistics import PitchStatistics
 from engine.conversion.key_fit import best_key, fitting_key, share_outside
 from engine.conversion.pitch_shaping import OCTAVE
-from engine.errors import VoiceError
-from engine.units import note_number
-from engine.voices.card import CARD_FILE, DEMO_VOICES, VoiceCard, load_card, read_card
 from studio.actions.analysis_views import AnalysedRecording, NoteSeconds, stretch_view
-from studio.errors import NotFound
+from studio.actions.voice_ends import VoiceEnds, card_of, ends_of
 from studio.store.accounts import Account
-from studio.store.catalogue import Model, find_model
+from studio.store.catalogue import find_model
 from studio.store.studio import Studio
-from studio.store.voice_folders import untrained_prefix
 
-_LARGEST_CARD = 4 << 20  # bytes
 _FEW = 0.05  # of the voiced time: so much of it may be outside a range that suits
 _MOST_OTHERS = 2  # voices that are named instead of one that does not suit
-
-
-class VoiceEnds(TypedDict):
-    """The name of a voice, and its range in MIDI note numbers where it sings or speaks as the recording does.
-
-    estimated: which of the two, where no recording of the voice does it and the range is an estimate.
-    """
-
-    name: str
-    low: int | None
-    high: int | None
-    estimated: Literal["spoken", "sung"] | None
 
 
 class BestShift(TypedDict):
@@ -62,22 +43,6 @@ class FitView(TypedDict):
     best: BestShift | None
 
 
-def range_of(studio: Studio, account: Account, model_id: str, is_sung: bool | None) -> VoiceEnds:
-    """Return the range of a voice where it sings, or speaks; None: the one that its card states. Raises NotFound."""
-    model = find_model(studio.database, account, model_id)
-    return _ends(model, _read_card(studio, model), is_sung)
-
-
-def _ends(model: Model, card: VoiceCard | None, is_sung: bool | None) -> VoiceEnds:
-    stated = model.card.get("vocal_range") or (card.vocal_range if card is not None else {})
-    fitted = stated
-    if card is not None and is_sung is not None:
-        fitted = replace(card, vocal_range=stated).range_where(is_sung)
-    low, high = (note_number(fitted[end]) if fitted.get(end) else None for end in ("min", "max"))
-    estimated: Literal["spoken", "sung"] = "sung" if is_sung else "spoken"
-    return {"name": model.name, "low": low, "high": high, "estimated": None if fitted == stated else estimated}
-
-
 def fit_view(
     studio: Studio,
     account: Account,
@@ -93,10 +58,10 @@ def fit_view(
     the share outside, 0..1; None without notes or without a range. Raises NotFound for an unknown voice.
     """
     model = find_model(studio.database, account, model_id)
-    card = _read_card(studio, model)
+    card = card_of(studio, model)
     summary = looked_at["summary"] if looked_at else None
     is_sung = summary is not None and summary["style"] == "melodic"
-    voice = _ends(model, card, is_sung if summary else None)
+    voice = ends_of(model, card, is_sung if summary else None)
     source, histogram = summary["pitch"] if summary else None, looked_at["pitch_histogram"] if looked_at else []
     if looked_at and stretch:
         found = stretch_view(studio, account, looked_at["id"], *stretch)
@@ -154,7 +119,7 @@ def _suited(
         if low is None or high is None or auto is None:
             continue
         outside = round(share_outside(_seconds(fit["histogram"]), low, high, auto), 2)
-        card = _read_card(studio, find_model(studio.database, account, model_id))
+        card = card_of(studio, find_model(studio.database, account, model_id))
         is_alike = card is not None and (card.sung_pitch if is_sung else card.spoken_pitch) is not None
         found.append(((_move(fit), abs(auto), not is_alike, outside), (model_id, fit)))
     return [one for _, one in sorted(found, key=lambda one: one[0])]
@@ -181,17 +146,3 @@ def _best(seconds: NDArray[np.float64], low: int | None, high: int | None) -> Be
         return None
     best = best_key(seconds, low, high)
     return {"semitones": best.semitones, "outside": best.outside}
-
-
-def _read_card(studio: Studio, model: Model) -> VoiceCard | None:
-    """Return the card in the voice's own folder or the untrained one; None if unreadable."""
-    try:
-        if model.is_demo:
-            return load_card(DEMO_VOICES / model.id)
-        place = untrained_prefix(model) if model.is_untrained else model.voice_key
-        if place is None:
-            return None
-        content = b"".join(studio.storage.read(f"{place}/{CARD_FILE}", 0, _LARGEST_CARD))
-        return read_card(content, f"'{model.id}'")
-    except (VoiceError, NotFound):
-        return None

@@ -124,7 +124,7 @@ class Result:
         if not _is_of(now, chosen):
             done: Values = {} if now.get("restored") else {self.ended: _elsewhere(now["label"])}
             return over | done | self.takes.offer(kept)
-        return over | {self.ended: told_of(view, analysed)} | self.takes.show(visit, view, now, kept)
+        return over | {self.ended: notice_of(view, analysed)} | self.takes.show(visit, view, now, kept)
 
     def look_again(self, visit: Visit, now: Now | None, kept: Sequence[Now]) -> Updates:
         """Hide a result that was deleted in another tab or window."""
@@ -194,7 +194,7 @@ class Result:
         return still | self.takes.hide() | {self.ended: inform(_GONE)}
 
 
-def told_of(view: ResultView, analysed: Analysed | None) -> gr.HTML:
+def notice_of(view: ResultView, analysed: Analysed | None) -> gr.HTML:
     """Say what is to be known of a result, but not again what stands beside its recording already."""
     summary = analysed["summary"] if analysed else None
     beside = parts_of(summary["warning"] or "") if summary else []

@@ -9,8 +9,9 @@ from engine.texts import tr
 from engine.units import note_name
 from engine.voices.card import UNTRAINED
 from studio.actions.analysis_views import NamedRange
+from studio.actions.voice_ends import VoiceEnds, range_of
 from studio.actions.voices.cards import VoiceCardView, voice_cards
-from studio.actions.voices.ranges import VoiceEnds, range_of, suited_voice
+from studio.actions.voices.ranges import suited_voice
 from studio.page.convert.recording import Recording
 from studio.page.convert.state import Analysed
 from studio.page.parts.browser_memory import remembered

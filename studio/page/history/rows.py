@@ -75,13 +75,12 @@ def with_downloads(row: dict[str, Any], made: Mapping[str, Mapping[str, str]]) -
     return row
 
 
-def with_outlines(visit: Visit, row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row whose takes have their waveforms; that of a recording is drawn once it is opened."""
+def put_outlines(visit: Visit, row: Mapping[str, Any]) -> None:
+    """Give the takes of a row their waveforms; that of a recording is drawn once it is opened."""
     for track in (row["player"] or {"tracks": []})["tracks"]:
         if "take" in track:
             with suppress(NotFound):  # deleted in another window
                 track["outline"] = visit.do(waveform_of_take, track.get("task", row["id"]), track["take"])
-    return row
 
 
 def _title(task: Mapping[str, Any]) -> str:

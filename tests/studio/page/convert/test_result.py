@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from engine.texts import joined, tr
-from studio.page.convert.result import told_of
+from studio.page.convert.result import notice_of
 
 ROOM, DEEP, MOVED = tr("It sounds of a room."), tr("4 s are too low."), tr("Moved beyond the range.")
 
@@ -13,7 +13,7 @@ ROOM, DEEP, MOVED = tr("It sounds of a room."), tr("4 s are too low."), tr("Move
 def said(warning: str | None, notes: tuple[str, ...] = (), beside: str | None = None) -> str:
     view: Any = {"warning": warning, "notes": notes, "parts": []}
     analysed: Any = {"summary": {"warning": beside}}
-    value = told_of(view, analysed).value
+    value = notice_of(view, analysed).value
     return value if isinstance(value, str) else ""
 
 
@@ -27,18 +27,18 @@ def said(warning: str | None, notes: tuple[str, ...] = (), beside: str | None = 
         (ROOM, (), None, ROOM),
     ],
 )
-def test_told_of_says_each_warning_once(warning, notes, beside, seen):
+def test_notice_of_says_each_warning_once(warning, notes, beside, seen):
     shown = said(warning, notes, beside)
     assert seen in shown
     assert bool(shown) == bool(seen)
     assert not any(one in shown for one in (ROOM, DEEP, MOVED) if one != seen)
 
 
-def test_told_of_warns_only_where_a_warning_is_left():
+def test_notice_of_warns_only_where_a_warning_is_left():
     assert "warn" in said(MOVED, beside=ROOM)
     assert "warn" not in said(ROOM, (MOVED,), ROOM)
 
 
-def test_told_of_says_everything_where_no_recording_is_known():
+def test_notice_of_says_everything_where_no_recording_is_known():
     view: Any = {"warning": ROOM, "notes": (DEEP,), "parts": []}
-    assert f"{ROOM} {DEEP}" in str(told_of(view, None).value)
+    assert f"{ROOM} {DEEP}" in str(notice_of(view, None).value)

@@ -7,7 +7,7 @@ import pytest
 from engine.conversion.settings import ConversionSettings
 from engine.texts import Numeral, Text
 from studio.page.history.projects import project_row
-from studio.page.history.rows import row_of, with_downloads, with_outlines
+from studio.page.history.rows import put_outlines, row_of, with_downloads
 
 TASK = {
     "id": "a1", "kind": "conversion", "model": "mia", "model_name": "Mia", "state": "completed", "progress": 1.0,
@@ -104,16 +104,19 @@ class Outlines:
         return (task, take)
 
 
-def test_with_outlines_gives_takes_their_waveforms_in_the_colour_of_their_voice():
+def test_put_outlines_gives_takes_their_waveforms_in_the_colour_of_their_voice():
     visit: Any = Outlines()
-    tracks = with_outlines(visit, row_of(TASK))["player"]["tracks"]
+    row = row_of(TASK)
+    put_outlines(visit, row)
+    tracks = row["player"]["tracks"]
     assert [track.get("outline") for track in tracks] == [None, ("a1", 1), ("a1", 2)]  # not of the recording
     assert [track.get("avatar", {}).get("initials") for track in tracks] == [None, "M", "M"]
     project = project_row({
         "id": "p1", "name": "Song", "file_name": "song.wav", "changed_at": 0.0, "voices": ["Mia"],
         "timeline": {"tempo_bpm": 0.0, "beats_per_bar": 4, "start_s": 0.0}, "conversions": [TASK],
     }, "wav")  # fmt: skip
-    heard = with_outlines(visit, project)["player"]["tracks"]
+    put_outlines(visit, project)
+    heard = project["player"]["tracks"]
     assert [track.get("outline") for track in heard] == [None, ("a1", 1), ("a1", 2)]
 
 
