@@ -120,6 +120,18 @@ def joined(between: str, parts: Iterable[str]) -> str:
     return tr(template, **values, between=between)
 
 
+def parts_of(text: str) -> list[str]:
+    """Return the texts that were joined to this one, in their order; a text that was not joined by itself.
+
+    >>> parts_of(joined(" ", [tr("Sing."), joined(" ", [tr("Speak."), tr("Rest.")])]))
+    ['Sing.', 'Speak.', 'Rest.']
+    """
+    if not isinstance(text, Text) or "between" not in text.values:
+        return [text]
+    joined_ones = [one for name, one in text.values.items() if name != "between"]
+    return [part for one in joined_ones for part in parts_of(str(one))]
+
+
 def counted(values: Mapping[str, object]) -> float | None:
     """Return the number of the first value, without its sign; None if it is none."""
     first = str.__str__(str(next(iter(values.values()), ""))).replace("\u2212", "-").replace(",", "")

@@ -11,10 +11,10 @@ from engine.conversion.settings import AUTO, BEST
 from engine.effects.settings import Effects
 from engine.spelling import composed
 from engine.texts import ntr
-from engine.units import note_number
 from studio.actions.account import voice_name
 from studio.actions.analysis_views import NamedRange
 from studio.actions.conversions.views import DELETED, ConversionView, key_of_take
+from studio.actions.voice_ends import range_of
 from studio.errors import Invalid, NotFound
 from studio.store.accounts import Account
 from studio.store.catalogue import find_model
@@ -109,7 +109,7 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
         "model": task.model_id,
         "voice": voice_name(studio.database, account, task),
         "untrained": view.untrained,
-        "range": _range(studio, account, task.model_id or ""),
+        "range": _range(studio, account, task.model_id or "", found.vocal_style if found else None),
         "file_name": asked.file_name,
         "preset": asked.preset,
         "effects": asked.effects,
@@ -214,15 +214,16 @@ def _starts_in_s(studio: Studio, waiting: int, busy: list[tuple[float, float]], 
     return min(known_s, default=0.0) + (usual_s or 0.0) * waiting / max(workers, 1)
 
 
-def _range(studio: Studio, account: Account, model_id: str) -> NamedRange | None:
+def _range(studio: Studio, account: Account, model_id: str, style: str | None) -> NamedRange | None:
+    """Return the range of the voice where it does what the recording does, as the fit has it."""
     try:
-        card = find_model(studio.database, account, model_id).card
+        voice = range_of(studio, account, model_id, style == "melodic" if style else None)
     except NotFound:  # deleted meanwhile
         return None
-    ends = card.get("vocal_range") or {}
-    if not (ends.get("min") and ends.get("max")):
+    if voice["low"] is None or voice["high"] is None:
         return None
-    return {"low": note_number(ends["min"]), "high": note_number(ends["max"]), "label": card["name"]}
+    label = f"{voice['name']} \u2248" if voice["estimated"] else voice["name"]  # about: see what the fit says
+    return {"low": voice["low"], "high": voice["high"], "label": label}
 
 
 @exact

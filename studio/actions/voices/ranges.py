@@ -1,8 +1,6 @@
 """Ranges: how what a recording asks for fits the ranges of the voices, and the transposition that suits each best."""
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,31 +10,14 @@ from engine.analysis.notes import SEMITONES
 from engine.analysis.pitch_statistics import PitchStatistics
 from engine.conversion.key_fit import best_key, fitting_key, share_outside
 from engine.conversion.pitch_shaping import OCTAVE
-from engine.errors import VoiceError
-from engine.units import note_number
-from engine.voices.card import CARD_FILE, DEMO_VOICES, VoiceCard, load_card, read_card
 from studio.actions.analysis_views import AnalysedRecording, NoteSeconds, stretch_view
-from studio.errors import NotFound
+from studio.actions.voice_ends import VoiceEnds, card_of, ends_of
 from studio.store.accounts import Account
-from studio.store.catalogue import Model, find_model
+from studio.store.catalogue import find_model
 from studio.store.studio import Studio
-from studio.store.voice_folders import untrained_prefix
 
-_LARGEST_CARD = 4 << 20  # bytes
 _FEW = 0.05  # of the voiced time: so much of it may be outside a range that suits
 _MOST_OTHERS = 2  # voices that are named instead of one that does not suit
-
-
-class VoiceEnds(TypedDict):
-    """The name of a voice, and its range in MIDI note numbers where it sings or speaks as the recording does.
-
-    estimated: which of the two, where no recording of the voice does it and the range is an estimate.
-    """
-
-    name: str
-    low: int | None
-    high: int | None
-    estimated: Literal["spoken", "sung"] | None
 
 
 class BestShift(TypedDict):
@@ -77,16 +58,10 @@ def fit_view(
     the share outside, 0..1; None without notes or without a range. Raises NotFound for an unknown voice.
     """
     model = find_model(studio.database, account, model_id)
-    card = _read_card(studio, model)
+    card = card_of(studio, model)
     summary = looked_at["summary"] if looked_at else None
     is_sung = summary is not None and summary["style"] == "melodic"
-    voice_range = model.card.get("vocal_range") or (card.vocal_range if card is not None else {})
-    estimated: Literal["spoken", "sung"] | None = None
-    if card is not None and summary is not None:
-        fitted = replace(card, vocal_range=voice_range).range_where(is_sung)
-        estimated = None if fitted == voice_range else "sung" if is_sung else "spoken"
-        voice_range = fitted
-    ends = [note_number(voice_range[end]) if voice_range.get(end) else None for end in ("min", "max")]
+    voice = ends_of(model, card, is_sung if summary else None)
     source, histogram = summary["pitch"] if summary else None, looked_at["pitch_histogram"] if looked_at else []
     if looked_at and stretch:
         found = stretch_view(studio, account, looked_at["id"], *stretch)
@@ -96,12 +71,7 @@ def fit_view(
     if source is not None and card is not None:
         heard = PitchStatistics(source["low"], source["median"], source["high"])
         auto = fitting_key(heard, seconds, card, is_sung)
-    return {
-        "voice": {"name": model.name, "low": ends[0], "high": ends[1], "estimated": estimated},
-        "histogram": histogram,
-        "auto": auto,
-        "best": _best(seconds, ends),
-    }
+    return {"voice": voice, "histogram": histogram, "auto": auto, "best": _best(seconds, voice["low"], voice["high"])}
 
 
 def suited_voice(
@@ -149,7 +119,7 @@ def _suited(
         if low is None or high is None or auto is None:
             continue
         outside = round(share_outside(_seconds(fit["histogram"]), low, high, auto), 2)
-        card = _read_card(studio, find_model(studio.database, account, model_id))
+        card = card_of(studio, find_model(studio.database, account, model_id))
         is_alike = card is not None and (card.sung_pitch if is_sung else card.spoken_pitch) is not None
         found.append(((_move(fit), abs(auto), not is_alike, outside), (model_id, fit)))
     return [one for _, one in sorted(found, key=lambda one: one[0])]
@@ -171,23 +141,8 @@ def _seconds(histogram: Sequence[NoteSeconds]) -> NDArray[np.float64]:
     return seconds
 
 
-def _best(seconds: NDArray[np.float64], ends: list[int | None]) -> BestShift | None:
-    low, high = ends
+def _best(seconds: NDArray[np.float64], low: int | None, high: int | None) -> BestShift | None:
     if low is None or high is None or not seconds.any():
         return None
     best = best_key(seconds, low, high)
     return {"semitones": best.semitones, "outside": best.outside}
-
-
-def _read_card(studio: Studio, model: Model) -> VoiceCard | None:
-    """Return the card in the voice's own folder or the untrained one; None if unreadable."""
-    try:
-        if model.is_demo:
-            return load_card(DEMO_VOICES / model.id)
-        place = untrained_prefix(model) if model.is_untrained else model.voice_key
-        if place is None:
-            return None
-        content = b"".join(studio.storage.read(f"{place}/{CARD_FILE}", 0, _LARGEST_CARD))
-        return read_card(content, f"'{model.id}'")
-    except (VoiceError, NotFound):
-        return None

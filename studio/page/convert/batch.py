@@ -19,7 +19,7 @@ from studio.errors import Invalid
 from studio.page.convert.layout import Layout
 from studio.page.convert.settings import Settings
 from studio.page.convert.voice import GONE, Voice
-from studio.page.history.rows import CANCEL, STATES, outline_of, row_of, with_downloads
+from studio.page.history.rows import CANCEL, STATES, put_outlines, row_of, with_downloads
 from studio.page.parts.analyses import BUSY
 from studio.page.parts.browser_memory import remembered
 from studio.page.parts.element import element, shown
@@ -174,12 +174,12 @@ def _row(visit: Visit, place: int, row: Row, preferred: str) -> dict[str, object
         }  # fmt: skip
     task = visit.do(task_view, row["task"], visit.base_url, visit.now_s)
     made = row_of(task, preferred)
+    put_outlines(visit, made)
     return (
         made
         | named
         | {
             "kind": task["model_name"] or "",
-            "outline": outline_of(visit, made),
             "actions": [CANCEL] if row["state"] in BUSY else [],
             "beside": _BESIDE if made["player"] else [],
         }

@@ -59,7 +59,7 @@ class Fit extends Listener {
     const [gained, now] = [best.outside, sum(outside(histogram, voice, shift)) / sum(histogram)].map((share) => Math.round(100 * share));
     if (gained >= now) return [];
     if (others?.length) return [make("p", { class: "unsuited" }, tr("Too far from your range. Try another voice:"), ...others.map(({ id, name }) => [" ", make("button", { type: "button", class: "best", translate: "no", onclick: () => take(id) }, name)]).flat())];
-    const key = best.semitones === 0 ? tr("the same") : `${best.semitones > 0 ? "+" : "\u2212"}${Math.abs(best.semitones)}`;
+    const key = `${best.semitones > 0 ? "+" : best.semitones < 0 ? "\u2212" : ""}${Math.abs(best.semitones)}`; // as at the slider
     const act = () => tell(this, "best", { semitones: best.semitones });
     return [make("button", { type: "button", class: "best", onclick: act }, make("b", {}, tr("Best key {key}:", { key })), ` ${gain(gained)}`)];
   }

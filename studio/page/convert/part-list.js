@@ -27,7 +27,7 @@ class PartList extends Listener {
   #row({ start, voice }, place) {
     const time = clock(start, 1), said = { "aria-label": tr("Voice from {time}", { time }) };
     const chosen = ({ target }) => this.#tell(this.#parts.with(place, { start, voice: target.value }), place);
-    const others = [new Option(tr("The chosen voice"), CHOSEN), new Option(tr("Original voice"), KEEP)];
+    const others = [new Option(tr("Main voice"), CHOSEN), new Option(tr("Original voice"), KEEP)];
     const choice = make("select", { ...said, onchange: chosen }, others, voices().map(({ id, name }) => new Option(name, id)));
     choice.value = voice;
     return make("li", {}, make("span", { class: "time" }, time), choice, iconButton("remove", CROSS, tr("Remove"), () => this.#tell(this.#parts.toSpliced(place, 1), place)));

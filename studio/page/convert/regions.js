@@ -61,7 +61,7 @@ export function drawRegion(context, plot, box, { start, end, voice }, colours) {
 export function voiceMenu(chosen, avatar) {
   const offer = (voice, label, face = null) => make("button", { type: "button", role: "menuitem", title: label, onclick: () => chosen(voice) }, face, make("span", { translate: face ? "no" : null }, label));
   const made = make("div", { class: "voice-menu", role: "menu", "aria-label": tr("Voice of this part") },
-    voices().map(({ id, name, avatar: data }) => offer(id, name, avatar(data, "face"))), offer(KEEP, tr("Original voice")), offer(CHOSEN, tr("The chosen voice")));
+    voices().map(({ id, name, avatar: data }) => offer(id, name, avatar(data, "face"))), offer(KEEP, tr("Original voice")), offer(CHOSEN, tr("Main voice")));
   const pressed = ({ target }) => made.contains(target) || (document.removeEventListener("pointerdown", pressed), made.isConnected && chosen(null));
   document.addEventListener("pointerdown", pressed);
   made.addEventListener("keydown", (event) => {

@@ -8,14 +8,14 @@ import gradio as gr
 from gradio.blocks import Block
 from typing_extensions import TypedDict
 
-from engine.texts import joined, tr
+from engine.texts import joined, parts_of, tr
 from studio.actions.conversions.conversion import convert_again, look_at_recording
 from studio.actions.conversions.takes import ResultView
 from studio.actions.tasks import cancel_task
 from studio.errors import NotFound, WrongState
 from studio.page.convert.layout import Layout
 from studio.page.convert.recording import IN_TURN, Recording
-from studio.page.convert.state import Chosen, Now, Source
+from studio.page.convert.state import Analysed, Chosen, Now, Source
 from studio.page.convert.takes import Takes, result_name, view_of
 from studio.page.parts import analyses
 from studio.page.parts.analyses import BUSY
@@ -60,10 +60,11 @@ class Result:
     def _wire(self, page: Page, tab: gr.Tab) -> None:
         takes, shown, chosen = self.takes, [self.now, self.kept], self.recording.chosen
         outputs = [*self.watched, self.ended, *takes.outputs]
-        self.watching.wire(page, self.watch, [*shown, chosen], outputs)
+        looked = [*shown, chosen, self.recording.analysed]
+        self.watching.wire(page, self.watch, looked, outputs)
         page.on(chosen.change, self.make_way, [*shown, chosen], [self.now, self.ended, *takes.outputs], **IN_TURN)
         page.on_seen(tab, self.look_again, shown, outputs)
-        page.on(self.cancel.click, self.stop, [*shown, chosen], outputs)
+        page.on(self.cancel.click, self.stop, looked, outputs)
         edited = [takes.edited, takes.replaced, *shown, chosen]
         page.on(takes.edited.change, self.show_edited, edited, [*self.watched, self.ended], notice=takes.problem)
         brought = [self.now, self.kept, self.watching.timer, *self.recording.outputs]
@@ -101,7 +102,9 @@ class Result:
         there: Now = {**now, "restored": True, "away": recording is None}
         return {self.now: there, **self.watching.begin()}
 
-    def watch(self, visit: Visit, now: Now | None, kept: Sequence[Now], chosen: Chosen | None) -> Updates:
+    def watch(
+        self, visit: Visit, now: Now | None, kept: Sequence[Now], chosen: Chosen | None, analysed: Analysed | None
+    ) -> Updates:
         if now is None:
             return self.watching.end()
         try:
@@ -121,9 +124,7 @@ class Result:
         if not _is_of(now, chosen):
             done: Values = {} if now.get("restored") else {self.ended: _elsewhere(now["label"])}
             return over | done | self.takes.offer(kept)
-        said = joined(" ", filter(None, [view["warning"], octaves_text(view), *view["notes"]]))
-        told = (warn if view["warning"] else inform)(said) if said else silent()
-        return over | {self.ended: told} | self.takes.show(visit, view, now, kept)
+        return over | {self.ended: notice_of(view, analysed)} | self.takes.show(visit, view, now, kept)
 
     def look_again(self, visit: Visit, now: Now | None, kept: Sequence[Now]) -> Updates:
         """Hide a result that was deleted in another tab or window."""
@@ -141,11 +142,13 @@ class Result:
             return None  # what was said since it was put away is of something else
         return self.takes.make_way(kept) | {self.now: {**now, "away": True}, self.ended: silent()}
 
-    def stop(self, visit: Visit, now: Now | None, kept: Sequence[Now], chosen: Chosen | None) -> Updates:
+    def stop(
+        self, visit: Visit, now: Now | None, kept: Sequence[Now], chosen: Chosen | None, analysed: Analysed | None
+    ) -> Updates:
         if now:
             with suppress(NotFound, WrongState):  # it has ended
                 visit.do(cancel_task, now["task"], visit.base_url, visit.now_s)
-        return self.watch(visit, now, kept, chosen)  # ending may take a moment
+        return self.watch(visit, now, kept, chosen, analysed)  # ending may take a moment
 
     def convert_again(self, visit: Visit, asked: ChosenModel, now: Now | None, kept: Sequence[Now]) -> Updates:
         if not now:
@@ -189,6 +192,17 @@ class Result:
         left = [one for one in kept if one["task"] != now["task"]]
         still: Values = {self.now: None, self.kept: left, **self.watching.end(), self.going: gr.Row(visible=False)}
         return still | self.takes.hide() | {self.ended: inform(_GONE)}
+
+
+def notice_of(view: ResultView, analysed: Analysed | None) -> gr.HTML:
+    """Say what is to be known of a result, but not again what stands beside its recording already."""
+    summary = analysed["summary"] if analysed else None
+    beside = parts_of(summary["warning"] or "") if summary else []
+    warnings = [one for one in parts_of(view["warning"] or "") if one not in beside]
+    said = joined(
+        " ", filter(None, [*warnings, octaves_text(view), *(one for one in view["notes"] if one not in beside)])
+    )
+    return (warn if any(warnings) else inform)(said) if said else silent()
 
 
 def _source_of(now: Now) -> Source:

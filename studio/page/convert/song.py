@@ -82,7 +82,7 @@ class Song:
             self.parts = gr.Textbox(elem_classes="carrier", max_length=4000)  # the same as text
             self.same_octave = gr.Checkbox(
                 label=tr("Same octave for all voices"),
-                info=tr("All parts move with the chosen voice. Off: each voice sings in the octave that suits it."),
+                info=tr("All parts move with the main voice. Off: each voice sings in the octave that suits it."),
                 elem_id="song-same-octave",
             )
             self.stem_voice = gr.Dropdown(

@@ -6,8 +6,10 @@ import gradio as gr
 from gradio.blocks import Block
 
 from engine.texts import tr
+from engine.units import note_name
 from engine.voices.card import UNTRAINED
 from studio.actions.analysis_views import NamedRange
+from studio.actions.voice_ends import VoiceEnds, range_of
 from studio.actions.voices.cards import VoiceCardView, voice_cards
 from studio.actions.voices.ranges import suited_voice
 from studio.page.convert.recording import Recording
@@ -71,11 +73,12 @@ class Voice:
 
     def refresh(self, visit: Visit, model: str | None, analysed: Analysed | None, is_alone: bool) -> Values:
         """Return updates that show all voices, with the range of the recording where it is alone."""
-        voices = _voices(visit)
+        analysed = analysed if is_alone else None
+        voices = _voices(visit, analysed)
         if model not in [voice["id"] for voice in voices]:
             return self.choose(visit, None)
         # the choice stays the browser's, which may have a newer one
-        data = {"voices": voices, "range": _range(analysed if is_alone else None)}
+        data = {"voices": voices, "range": _range(analysed)}
         return {self.cards: shown(data), **self._hinted(voices, model)}
 
     def suit(self, visit: Visit, model: str | None, analysed: Analysed | None, is_alone: bool, is_open: bool) -> Values:
@@ -85,7 +88,7 @@ class Voice:
         """
         if not (is_open and is_alone and analysed):
             return self.refresh(visit, model, analysed, is_alone)
-        voices, suited = _voices(visit), visit.do(suited_voice, self.trained(visit), analysed) or model
+        voices, suited = _voices(visit, analysed), visit.do(suited_voice, self.trained(visit), analysed) or model
         data = {"voices": voices, "suited": suited, "range": _range(analysed)}
         return {self.cards: shown(data), self.is_open: False, **self._hinted(voices, suited)}
 
@@ -106,10 +109,25 @@ class Voice:
         return {self.hint: gr.Row(visible=name is not None), self.untrained: gr.HTML(hint)}
 
 
-def _voices(visit: Visit) -> list[VoiceCardView]:
-    """Return the voices that can convert, as the cards show them."""
+def _voices(visit: Visit, analysed: Analysed | None = None) -> list[VoiceCardView]:
+    """Return the voices that can convert, as the cards show them: with the ranges that a recording is fitted to."""
     cards = visit.do(voice_cards, visit.base_url, visit.now_s)
-    return [{**card, "state": UNTRAINED} if card["untrained"] else {**card} for card in cards]
+    summary = analysed["summary"] if analysed else None
+    return [
+        {
+            **card,
+            "state": UNTRAINED if card["untrained"] else card["state"],
+            "vocal_range": _fitted(visit.do(range_of, card["id"], summary["style"] == "melodic"))
+            if summary
+            else card["vocal_range"],
+        }
+        for card in cards
+    ]
+
+
+def _fitted(voice: VoiceEnds) -> dict[str, str] | None:
+    low, high = voice["low"], voice["high"]
+    return None if low is None or high is None else {"min": note_name(low), "max": note_name(high)}
 
 
 def _range(analysed: Analysed | None) -> NamedRange | None:

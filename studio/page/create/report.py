@@ -10,6 +10,7 @@ from studio.errors import NotFound
 from studio.page.parts.browser_memory import remembered
 from studio.page.parts.element import element, shown
 from studio.page.parts.element_data import VoiceHead
+from studio.page.parts.markup import markup
 from studio.page.parts.notice import notice, show_error, silent
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
@@ -19,7 +20,18 @@ from studio.page.voices.report import report_picture
 
 _POLL_S = 0.5
 _ACTIVE = ("queued", "running")
+_MEASURED = (
+    tr("Detected"), tr("Level"), tr("Signal-to-noise ratio"), tr("Reverberation time"), tr("Bandwidth"),
+)  # fmt: skip
+_SHOWN_ROWS = 6  # of the outline
 _NOT_TRAINABLE = "too_little"  # the finding that rules out training
+
+
+def outline() -> str:
+    """Return what a report will hold, as HTML: its place until it is there."""
+    rows = "".join(f"<div><dt>{markup(one)}</dt><dd></dd></div>" for one in _MEASURED)
+    recordings = f"<b>{markup(tr('Recordings'))}</b>{'<div><i></i></div>' * _SHOWN_ROWS}"
+    return f'<div class="report-outline" aria-hidden="true"><dl>{rows}</dl><u></u>{recordings}</div>'
 
 
 class Report:
@@ -91,7 +103,7 @@ class Report:
             self.place: gr.Column(visible=True),
             self.heading: gr.HTML(value=shown(_head(view["name"]))),
             self.progress: gr.HTML(value=progress_bar(task["progress"], message), visible=waits),
-            self.picture: gr.HTML(value=report_picture(report) if report else ""),
+            self.picture: gr.HTML(value=report_picture(report) if report else outline() if waits else ""),
             self.found: gr.HTML(value=shown(report)),
             self.problem: show_error(task["error"] or tr("The recordings could not be checked."))
             if failed

@@ -15,7 +15,7 @@ from studio.actions.voices.drafts import create_from_draft, refuse_incomplete
 from studio.actions.voices.profiles import edit_profile, profile_values
 from studio.errors import Invalid, NotFound
 from studio.page.create.recordings import Recordings
-from studio.page.create.report import Report
+from studio.page.create.report import Report, outline
 from studio.page.parts.browser_memory import remembered
 from studio.page.parts.notice import inform, notice, show_problems, silent
 from studio.page.parts.page import Page, Updates, Visit
@@ -60,6 +60,7 @@ class CreateTab:
                 gr.HTML(_NEXT, elem_id="create-next")
                 self._problem = notice("create-problem")  # above the button, where it is in sight
                 self._make = gr.Button(tr("Analyse recordings"), variant="primary", size="lg", elem_id="create-make")
+                gr.HTML(outline(), elem_id="create-outline")
 
     def _wire(self, tab: gr.Tab) -> None:
         page, report, controls = self._page, self._report, self._form.components

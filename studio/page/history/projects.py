@@ -159,7 +159,7 @@ def _player(project: Mapping[str, Any], preferred: str) -> dict[str, Any] | None
         player = row_of(task, preferred)["player"]
         for track in (player or {"tracks": []})["tracks"]:
             if "take" not in track:
-                tracks = tracks or [{"label": tr("Recording"), "url": track["url"]}]
+                tracks = tracks or [{"label": tr("Original"), "url": track["url"]}]  # as in Convert
                 continue
             own = [] if track["label"] == "After" else [track["label"].lower()]
             label = joined(tr(", "), [*_of(task), *own])

@@ -1,6 +1,6 @@
 """Tasks as rows of <timbre-tasks>: title, status, facts, sounds and actions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
@@ -75,15 +75,12 @@ def with_downloads(row: dict[str, Any], made: Mapping[str, Mapping[str, str]]) -
     return row
 
 
-def outline_of(visit: Visit, row: Mapping[str, Any]) -> Sequence[int]:
-    """Return the waveform of the take that a row plays; nothing for that of a project, which plays its recording."""
-    player = row["player"]
-    take = player["tracks"][player["chosen"]].get("take") if player else None
-    if take is None:
-        return ()
-    with suppress(NotFound):  # deleted in another window
-        return visit.do(waveform_of_take, row["id"], take)
-    return ()
+def put_outlines(visit: Visit, row: Mapping[str, Any]) -> None:
+    """Give the takes of a row their waveforms; that of a recording is drawn once it is opened."""
+    for track in (row["player"] or {"tracks": []})["tracks"]:
+        if "take" in track:
+            with suppress(NotFound):  # deleted in another window
+                track["outline"] = visit.do(waveform_of_take, track.get("task", row["id"]), track["take"])
 
 
 def _title(task: Mapping[str, Any]) -> str:
@@ -243,6 +240,7 @@ def _player(task: Mapping[str, Any], preferred: str) -> dict[str, Any] | None:
             "url": takes[number - 1],
             "note": kept_note(shares[number - 1], number == best and stands_out(shares)),
             "take": number,
+            "avatar": avatar_of(task["model_name"]) if task["model_name"] else None,
             "downloads": offered(preferred),
         }
         for number in range(1, len(takes) + 1)  # as in Convert: a take is at the place of its number

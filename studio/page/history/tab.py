@@ -13,7 +13,7 @@ from studio.actions.projects import delete_project, project_view, projects_view
 from studio.actions.tasks import cancel_task, delete_task, delete_tasks, task_view
 from studio.actions.voices.voice import voice_names
 from studio.page.history.projects import ProjectForm, project_row
-from studio.page.history.rows import STATES, TITLES, outline_of, row_of, with_downloads
+from studio.page.history.rows import STATES, TITLES, put_outlines, row_of, with_downloads
 from studio.page.parts.element import element, shown
 from studio.page.parts.element_data import AskedDownload, AskedOfTask
 from studio.page.parts.notice import inform, notice, silent
@@ -116,7 +116,7 @@ class HistoryTab:
             found = history_view(studio, account, visit.base_url, visit.now_s, wanted=wanted, cursor=cursor)
             rows, following = [row_of(task, preferred) for task in found["tasks"]], found["next_cursor"]
         for row in _each(rows):
-            row["outline"] = outline_of(visit, row)
+            put_outlines(visit, row)
         return rows, following
 
     def _show(self, visit: Visit, *asked: Any) -> Values:

@@ -47,10 +47,11 @@ class TokenId(TypedDict):
 
 class Track(TypedDict):
     """A track of <timbre-player>. names: what of the label is in the words of others; offset_s: where on the timeline
-    it begins."""
+    it begins; outline: heights 0..99 of its waveform."""
 
     label: str
     url: str
+    outline: NotRequired[Sequence[int]]
     offset_s: NotRequired[float]
     names: NotRequired[Sequence[str]]
     note: NotRequired[str | None]

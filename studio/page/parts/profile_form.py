@@ -144,10 +144,12 @@ def _lay_out_consent(made: dict[str, Control], day: str) -> None:
         label=tr("Statement"), lines=2, max_lines=5, info=tr("Stored with the voice and included when you share it.")
     )
     with gr.Row():
-        made["consent.by"] = gr.Textbox(label=tr("Consent given by"), placeholder=tr("Name of the person heard"))
-        made["consent.date"] = gr.Textbox(day, label=tr("Date of consent"), placeholder="2026-03-31")
-    stated, by = made["consent.statement"], made["consent.by"]
-    whose.input(None, [whose, made["name"], by], [stated, by], js=_STATED, api_visibility="private")
+        by, on = tr("Consent given by"), tr("Date of consent")
+        heard = tr("Name of the person heard")
+        made["consent.by"] = gr.Textbox(label=by, placeholder=heard, max_lines=1, scale=3, min_width=150)
+        made["consent.date"] = gr.Textbox(day, label=on, placeholder="2026-03-31", max_lines=1, scale=2, min_width=120)
+    stated, given = made["consent.statement"], made["consent.by"]
+    whose.input(None, [whose, made["name"], given], [stated, given], js=_STATED, api_visibility="private")
 
 
 def _lay_out_more(made: dict[str, Control]) -> None:

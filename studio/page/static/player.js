@@ -1,6 +1,7 @@
 // <timbre-player>: one track, or several to switch between at the same position.
 //
-// data: {id, tracks: [{label, names: [parts of it that are of users], url, offset_s, waveform, note, brief, downloads: [{label, url, name}]}], chosen}. brief: the note where there is little room. waveform: {step_s, high}, where it is known. offset_s: where a track
+// data: {id, tracks: [{label, names: [parts of it that are of users], url, offset_s, waveform: {step_s, high}, note, brief, downloads: [{label, url, name}], avatar, outline: heights of its waveform}], chosen}.
+// With outlines, tracks are lanes as in the instrument, in the colours of their voices. A track whose waveform is given is fetched when it is played. brief: the note where there is little room. offset_s: where a track
 // begins on the timeline, whose seconds are meant everywhere. A download without a url is requested by `download` {index, label}; it begins as soon as data with its url
 // arrives. Tells `chosen` {index}. On the document: dispatches "timbre-time" {id, seconds,
 // playing}, and listens for "timbre-seek" {id, seconds}.
@@ -10,7 +11,7 @@ import { avatar } from "./avatar.js";
 import { Listener, drag, iconButton, isTyped, make, named, tell } from "./dom.js";
 import { clock } from "./roll-drawing.js";
 import { PAUSE, PLAY, REPEAT } from "./shapes.js";
-import { COLUMNS, openSound, rest } from "./sound.js";
+import { openSound, rest } from "./sound.js";
 import { tr } from "./texts.js";
 
 const SKIP_S = 5, FINE_SKIP_S = 1;
@@ -288,7 +289,7 @@ export class Player extends Listener {
     if (!this.#data) return;
     const slider = { role: "slider", tabindex: 0, "aria-label": tr("Position"), "aria-valuemin": 0 };
     const wave = make("div", { class: "wave", ...slider, onpointerdown: (event) => this.#drag(event, wave) });
-    wave.append(picture("whole"), picture("played"), make("i", { class: "head" }));
+    wave.append(waveform("whole"), waveform("played"), make("i", { class: "head" }));
     const repeat = iconButton("repeat", REPEAT, tr("Repeat"), () => (this.repeats = !this.repeats));
     repeat.setAttribute("aria-pressed", this.#repeats);
     const play = iconButton("play", PLAY, tr("Play"), () => this.play());
@@ -303,17 +304,19 @@ export class Player extends Listener {
   }
 
   #tracks() {
+    const hasLanes = this.#data.tracks.some(({ outline }) => outline);
     const tracks = this.#data.tracks.map((track, index) =>
       make(
         "button",
-        { type: "button", role: "radio", class: `track track-${index}`, title: [track.label, track.note && tr(track.note), index < 10 ? tr("key {index}", { index }) : null].filter(Boolean).join(", "), onclick: () => this.choose(index) },
+        { type: "button", role: "radio", class: `track track-${index}`, title: [track.label, track.note && tr(track.note), index < 10 ? tr("key {index}", { index }) : null].filter(Boolean).join(", "), style: colourOf(track), onclick: () => this.choose(index) },
         index < 10 ? make("kbd", { class: "number", "aria-hidden": "true" }, String(index)) : null,
         avatar(track.avatar, "face"),
         make("span", { class: "said" }, make("span", { class: "label" }, named(track.label, track.names)),
           track.note ? make("span", { class: "note" }, (track.brief ?? track.note).split(" · ").map((part) => make("span", {}, part))) : null),
+        hasLanes ? waveform("lane", track.outline) : null,
       ),
     );
-    return make("div", { class: "tracks", role: "radiogroup", "aria-label": tr("Tracks") }, tracks);
+    return make("div", { class: hasLanes ? "tracks lanes" : "tracks", role: "radiogroup", "aria-label": tr("Tracks") }, tracks);
   }
 
   /** Mark the chosen track, and offer its downloads. */
@@ -352,14 +355,15 @@ export class Player extends Listener {
   async #show() {
     const track = this.#data.tracks[this.#chosen];
     this.#say("");
+    this.querySelector(".wave")?.setAttribute("style", colourOf(track) ?? "");
     try {
       const known_s = track.waveform && track.waveform.high.length * track.waveform.step_s; // it is fetched when it is played
       const sound = known_s && !this.#sounds.has(track.url) ? { duration: known_s } : await this.sound(track);
       if (track !== this.#data?.tracks[this.#chosen]) return;
       this.#duration = sound.duration;
       this.querySelector(".wave")?.classList.toggle("plain", !sound.peaks);
-      const drawn = outline(sound.peaks ?? []);
-      this.querySelectorAll(".wave path").forEach((path) => path.setAttribute("d", drawn));
+      const places = [...this.querySelectorAll(".wave svg"), ...(track.outline?.length ? [] : this.querySelectorAll(".track[aria-checked=true] .lane"))];
+      places.forEach((svg) => drawWaveform(svg, sound.peaks ?? []));
       this.changed();
       this.#tellTime();
     } catch (failure) {
@@ -403,18 +407,25 @@ export class Player extends Listener {
   }
 }
 
-/** The waveform as a closed line, the loudest part as high as the picture. */
-function outline(peaks) {
-  const top = Math.max(0.02, ...peaks);
-  const half = Array.from(peaks, (peak) => Math.max(0.6, (peak / top) * (HEIGHT / 2 - 3)));
-  const above = half.map((size, i) => `${i ? "L" : "M"}${i} ${(HEIGHT / 2 - size).toFixed(1)}`);
-  const below = half.map((size, i) => `L${i} ${(HEIGHT / 2 + size).toFixed(1)}`).reverse();
-  return peaks.length ? `${above.join("")}${below.join("")}Z` : "";
+/** Return a picture of a waveform: of its heights from left to right, the loudest as high as the picture. */
+export function waveform(kind, heights = []) {
+  const made = make("svg", { class: kind, preserveAspectRatio: "none", "aria-hidden": "true" }, make("path"));
+  drawWaveform(made, heights);
+  return made;
 }
 
-function picture(kind) {
-  const size = { viewBox: `0 0 ${COLUMNS - 1} ${HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true" };
-  return make("svg", { class: kind, ...size }, make("path"));
+/** Draw it as a closed line. */
+function drawWaveform(svg, heights) {
+  const top = Math.max(0.02, ...heights);
+  const half = Array.from(heights, (one) => Math.max(0.6, (one / top) * (HEIGHT / 2 - 3)));
+  const above = half.map((size, i) => `${i ? "L" : "M"}${i} ${(HEIGHT / 2 - size).toFixed(1)}`);
+  const below = half.map((size, i) => `L${i} ${(HEIGHT / 2 + size).toFixed(1)}`).reverse();
+  svg.setAttribute("viewBox", `0 0 ${Math.max(1, heights.length - 1)} ${HEIGHT}`);
+  svg.firstChild.setAttribute("d", heights.length ? `${above.join("")}${below.join("")}Z` : "");
+}
+
+function colourOf({ avatar: face }) {
+  return face ? `--voice: ${face.colour}` : null;
 }
 
 customElements.define("timbre-player", Player);

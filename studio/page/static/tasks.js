@@ -2,7 +2,7 @@
 //
 // data: {tasks: [{id, title, is_name: whether the title is nothing but names, avatar, kind, detail: [texts], state, label,
 // progress, message, error, created_s, took, facts: [[name, value]], compared: [[name, value]] in which it may differ from
-// another, outline: heights 0..99 of its waveform, player: data of <timbre-player>, note, actions: [{name, label,
+// another, player: data of <timbre-player>, note, actions: [{name, label,
 // question}], beside: such actions in the row itself, rows: for a project, its conversions as such tasks, the newest first, more: how many it has besides}],
 // open: id or null, empty: text, select: whether rows can be selected, to compare two and to delete several; not those
 // that are active}.
@@ -14,12 +14,12 @@ import { avatar } from "./avatar.js";
 import { Listener, icon, iconButton, make, row, tell, when, wholeTime } from "./dom.js";
 import { keptFaders } from "./faders.js";
 import { Listening } from "./listening.js";
+import { waveform } from "./player.js";
 import { ALERT, ARROW, CHECK, MINUS, PLAY, STOP, WAITING } from "./shapes.js";
 import { tr } from "./texts.js";
 
 const MARKS = { queued: WAITING, running: PLAY, completed: CHECK, failed: ALERT, cancelled: MINUS };
 const SIGNED = /^[+\u2212]/;
-const OUTLINE = { height: 30, step: 2, most: 99 }; // of a waveform, in its own units
 
 class Tasks extends Listener {
   #listening = new Listening(this, () => this.#all.forEach((row) => row.mark(this.#listening.playing)));
@@ -197,11 +197,12 @@ class Row {
 
   #showHead() {
     const isName = this.#task.is_name ? "no" : null;
-    const { state, label, title, kind, detail, created_s, took, progress, message, outline } = this.#task;
+    const { state, label, title, kind, detail, created_s, took, progress, message, player } = this.#task;
     const active = state === "running" || state === "queued";
+    this.#head.setAttribute("style", this.#task.avatar ? `--voice: ${this.#task.avatar.colour}` : "");
     this.#head.replaceChildren(
       make("span", { class: "mark", "aria-hidden": "true" }, icon(MARKS[state] ?? WAITING)),
-      waveform(outline ?? [], this.#task.avatar?.colour),
+      waveform("outline", player?.tracks[player.chosen]?.outline),
       make("span", { class: "what" }, avatar(this.#task.avatar, "face"), make("span", { class: "title", translate: isName }, title),
         make("span", { class: "kind" }, row([kind, ...(detail ?? []).map((text) => isolated(text))], " · ")), this.#changes),
       make("span", { class: "label" }, label),
@@ -307,16 +308,6 @@ function difference(rows) {
   const found = differences(done[0].compared, done[1].compared);
   const said = found.length ? found.map(changed) : [make("span", {}, tr("nothing but chance"))];
   return [make("span", { class: "changes", role: "status" }, make("span", { class: "name" }, tr("What changed:")), " ", ...said)];
-}
-
-/** A waveform as wide as its row leaves room, in the colour of its voice. */
-function waveform(heights, colour) {
-  const { height, step, most } = OUTLINE, middle = height / 2;
-  const bars = heights.map((one, place) => {
-    const half = Math.max(0.5, (middle * one) / most);
-    return `M${step * place + 1} ${middle - half}V${middle + half}`;
-  });
-  return make("svg", { class: "outline", viewBox: `0 0 ${step * Math.max(1, heights.length)} ${height}`, preserveAspectRatio: "none", "aria-hidden": "true", style: colour ? `--voice: ${colour}` : null }, make("path", { d: bars.join("") }));
 }
 
 // Set the children of a node, without moving those already in place: a moved one loses its focus and its sound.

@@ -29,7 +29,7 @@ export interface Download { label: Text; url?: string; name?: Name }
 
 export interface Track {
   label: Text; names?: Name[]; url: string; offset_s?: number; note?: Text | null; brief?: Text; downloads?: Download[];
-  avatar?: Avatar; peaks?: number[];
+  avatar?: Avatar | null; peaks?: number[]; outline?: number[];
 }
 
 /** <timbre-player>. */
@@ -41,7 +41,7 @@ export interface TaskAction { name: string; label: Text; question?: Text }
 export interface Task {
   id: string; title: Text | Name; is_name?: boolean; avatar?: Avatar | null; kind: Text; detail?: Text[];
   state: "queued" | "running" | "completed" | "failed" | "cancelled"; label: Text; progress: number; message: Text;
-  error: Text | null; created_s: number; took: Text; facts: Pair[]; compared?: Pair[]; outline?: number[];
+  error: Text | null; created_s: number; took: Text; facts: Pair[]; compared?: Pair[];
   player: PlayerData | null; note: Text; actions: TaskAction[];
   beside?: TaskAction[];
 }

@@ -100,13 +100,14 @@ export class Voices extends Listener {
     const title = make("span", { class: "title" }, make("b", { class: "name", translate: "no" }, voice.name || voice.id), state);
     const type = (voice.uses ?? []).includes(tr(SPEAKS)) ? SPEAKS : voice.voice_type; // one that only speaks is of no choir
     const kind = [type, said("base_language", voice.base_language)]; // what one sees of it in Convert
+    const reach = voice.vocal_range?.min ? `${voice.vocal_range.min}–${voice.vocal_range.max}` : null; // found, where nothing is said
     const more = [voice.gender, voice.age === "adult" ? "" : voice.age, voice.genre === "other" ? "" : voice.genre];
     const uses = (voice.uses ?? []).slice(0, MOST_USES).map((use) => make("span", { class: "use" }, tr(use)));
     const choose = make(
       "button",
       { type: "button", role: "radio", class: "choose", title: (voice.uses ?? []).map((one) => tr(one)).join(", ") || null, "aria-keyshortcuts": voice.preview_url ? "P" : null, onclick: () => this.choose(voice.id) },
       make("span", { class: "who" }, avatar(voice.avatar), title),
-      make("span", { class: "kind" }, kind.some(Boolean) ? row(kind.map((one) => one && tr(one)), " · ") : tr("Not analysed yet"), make("span", { class: "more" }, more.filter(Boolean).map((one) => ` · ${tr(one)}`))),
+      make("span", { class: "kind" }, kind.some(Boolean) ? row(kind.map((one) => one && tr(one)), " · ") : reach ?? tr("Not analysed yet"), make("span", { class: "more" }, more.filter(Boolean).map((one) => ` · ${tr(one)}`))),
       voice.description ? make("span", { class: "description", translate: voice.demo ? null : "no" }, voice.demo ? tr(voice.description) : voice.description) : null,
       voice.vocal_range?.min ? this.#range(voice.vocal_range) : null,
       uses.length ? make("span", { class: "uses" }, uses) : null,

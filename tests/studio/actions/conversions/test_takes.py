@@ -7,9 +7,10 @@ from studio.actions.conversions.conversion import ConversionRequest, start_conve
 from studio.actions.conversions.downloads import take_download
 from studio.actions.conversions.takes import fidelity, label_take, result_view
 from studio.actions.tasks import task_view
+from studio.actions.voices.ranges import fit_view
 from studio.errors import Invalid, NotFound
 from studio.store.records.codec import written
-from studio.store.records.conversion import Conversion, Song
+from studio.store.records.conversion import Conversion, OutputSettings, Rendered, Song
 from studio.store.tables import tasks as rows
 from studio.store.tasks import claim, fail, renew
 
@@ -89,6 +90,20 @@ def test_result_view_estimates_the_time_left_of_a_running_conversion(studio, sta
     assert (view["left_s"], view["taken_s"]) == (pytest.approx(30.0), pytest.approx(10.0))
     assert (view["voice"], view["asked_settings"]["likeness"]) == ("Kerstin", 0.5)
     assert view["range"] == {"low": 47, "high": 59, "label": "Kerstin"}
+
+
+@pytest.mark.parametrize(
+    ("style", "low", "high", "label"),
+    [("melodic", 47, 69, "Kerstin \u2248"), ("spoken", 47, 59, "Kerstin")],  # she was only recorded speaking
+)
+def test_result_view_has_the_range_that_the_fit_has(studio, started, style, low, high, label):
+    done = written(Rendered(output_settings=OutputSettings("kerstin", 0, style)))
+    with studio.database.write() as connection:
+        connection.execute(update(rows).where(rows.c.id == started).values(result=done))
+    assert shown(studio, started)["range"] == {"low": low, "high": high, "label": label}
+    looked = {"summary": {"style": style, "pitch": None}, "pitch_histogram": []}
+    fitted = fit_view(studio, studio.local, "kerstin", looked)["voice"]
+    assert (fitted["low"], fitted["high"], fitted["estimated"] is not None) == (low, high, "\u2248" in label)
 
 
 def test_result_view_estimates_the_time_left_of_a_song_as_of_a_conversion(studio, started):

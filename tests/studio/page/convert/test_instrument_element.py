@@ -265,6 +265,26 @@ def test_instrument_plays_a_harmony_with_the_take_and_takes_it_out(harmonized):
     expect(harmonized.locator("[data-lane=harmony-task-2]")).to_have_count(0)
 
 
+def test_instrument_has_a_head_for_what_is_beside_the_takes_on_a_phone(harmonized):
+    colour = {"colour": "#884422", "initials": "K", "bars": [0.5]}
+    face = [{**harmonies()["lanes"][0], "avatar": colour}]
+    bring(harmonized, "company", [BACKING])
+    bring(harmonized, "harmonies", harmonies() | {"lanes": face})
+    harmonized.set_viewport_size({"width": 390, "height": 844})
+    try:
+        first = "document.querySelector('timbre-roll').strips[0].x"
+        for lane, drawn in (("backing", ".grip"), ("harmony-task-2", ".face")):
+            head = harmonized.locator(f".channel[data-lane={lane}]")
+            expect(head.locator(drawn)).to_be_visible()
+            expect(head.locator(".mix")).to_be_hidden()  # that is in the sheet
+            assert head.bounding_box()["width"] <= harmonized.evaluate(first)
+            inner, outer = head.locator(drawn).bounding_box(), head.bounding_box()
+            assert outer["x"] <= inner["x"]
+            assert inner["x"] + inner["width"] <= outer["x"] + outer["width"]
+    finally:
+        harmonized.set_viewport_size({"width": 1280, "height": 720})
+
+
 def test_instrument_shows_that_a_harmony_is_on_its_way(harmonized):
     bring(harmonized, "harmonies", harmonies(url=None))
     expect(harmonized.locator("[data-lane=harmony-task-2] .label")).to_have_text("Third above …")

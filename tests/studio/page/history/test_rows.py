@@ -1,11 +1,13 @@
 """Tasks in words; no browser."""
 
+from typing import Any
+
 import pytest
 
 from engine.conversion.settings import ConversionSettings
 from engine.texts import Numeral, Text
 from studio.page.history.projects import project_row
-from studio.page.history.rows import row_of, with_downloads
+from studio.page.history.rows import put_outlines, row_of, with_downloads
 
 TASK = {
     "id": "a1", "kind": "conversion", "model": "mia", "model_name": "Mia", "state": "completed", "progress": 1.0,
@@ -85,7 +87,7 @@ def test_project_row_names_a_harmony_in_the_row_below_its_recording_and_in_its_p
     }, "wav")  # fmt: skip
     assert [one["detail"][0] for one in row["rows"]] == ["Third above in A minor", "Singing"]
     assert [track["label"] for track in row["player"]["tracks"]] == [
-        "Recording", "Mia, Third above in A minor, +12, take 1", "Mia, Third above in A minor, +12, take 2",
+        "Original", "Mia, Third above in A minor, +12, take 1", "Mia, Third above in A minor, +12, take 2",
         "Mia, +12, take 1", "Mia, +12, take 2",
     ]  # fmt: skip
 
@@ -93,6 +95,29 @@ def test_project_row_names_a_harmony_in_the_row_below_its_recording_and_in_its_p
 def test_row_of_a_task_has_the_avatar_of_its_voice_whose_colour_its_waveform_has():
     assert row_of(TASK)["avatar"]["initials"] == "M"
     assert row_of(TASK | {"model_name": None})["avatar"] is None
+
+
+class Outlines:
+    """A visit that returns which waveform was asked for."""
+
+    def do(self, action: object, task: str, take: int) -> tuple[str, int]:
+        return (task, take)
+
+
+def test_put_outlines_gives_takes_their_waveforms_in_the_colour_of_their_voice():
+    visit: Any = Outlines()
+    row = row_of(TASK)
+    put_outlines(visit, row)
+    tracks = row["player"]["tracks"]
+    assert [track.get("outline") for track in tracks] == [None, ("a1", 1), ("a1", 2)]  # not of the recording
+    assert [track.get("avatar", {}).get("initials") for track in tracks] == [None, "M", "M"]
+    project = project_row({
+        "id": "p1", "name": "Song", "file_name": "song.wav", "changed_at": 0.0, "voices": ["Mia"],
+        "timeline": {"tempo_bpm": 0.0, "beats_per_bar": 4, "start_s": 0.0}, "conversions": [TASK],
+    }, "wav")  # fmt: skip
+    put_outlines(visit, project)
+    heard = project["player"]["tracks"]
+    assert [track.get("outline") for track in heard] == [None, ("a1", 1), ("a1", 2)]
 
 
 def test_row_of_an_edited_take_counts_its_edits():
