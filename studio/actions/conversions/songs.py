@@ -29,8 +29,8 @@ from studio.store.studio import Cost, Studio, costs
 from studio.store.tasks import Task, find
 
 _RECORDING_GONE = tr("A recording of this song has been deleted: send it again.")
-LANES = ("vocal", "backing", "stem")  # of a mix
-BACKING = "backing"
+VOCAL, BACKING = "vocal", "backing"
+LANES = (VOCAL, BACKING, "stem")  # of a mix
 RECORDING = "recording"  # that a take was made of, beside it
 HARMONY = "harmony-"  # before the id of its task: the lane of a harmony
 TAKE = "take-"  # before the id of its task and its number: the lane of a take beside another one
@@ -205,7 +205,7 @@ def mix_again(
     beside = {name: _beside(studio, account, task, name) for name in levels if _is_beside(name)}
     lanes = dict(rendered.lanes or {})
     if levels and not lanes:
-        lanes = {"vocal": wet_take(studio, task, heard.number, heard.effects)}
+        lanes = {VOCAL: wet_take(studio, task, heard.number, heard.effects)}
     if not lanes or task.outputs_deleted_at is not None:
         raise NotFound(_LANES_GONE, "lanes_gone")
     if kind not in FORMATS:
@@ -213,9 +213,8 @@ def mix_again(
     stored = lanes | {name: one.key for name, one in beside.items()}
     given = {name: fader_of(levels.get(name)) for name in stored}
     marks = {name: [stored[name], *astuple(one), heard.shift_s] for name, one in given.items()}
-    key = f"{PurePath(lanes['vocal']).parent}/mix-{sha256(canonical_json(marks)).hexdigest()[:16]}.{kind}"
+    key = f"{PurePath(lanes[VOCAL]).parent}/mix-{sha256(canonical_json(marks)).hexdigest()[:16]}.{kind}"
     if studio.storage.head(key) is None:
-        offset_s = max(0.0, rendered.mix.offset_s if rendered.mix else 0.0)
         with scratch_folder(studio) as scratch:
             files = []
             for number, (name, where) in enumerate(stored.items()):
@@ -226,7 +225,7 @@ def mix_again(
                 begins_s = 0.0 if name == BACKING else heard.shift_s
                 if name in beside:
                     path = on_track(path, beside[name].track)
-                    begins_s += offset_s - beside[name].first_s
+                    begins_s += rendered.vocal_begins_s - beside[name].first_s
                 files.append(Lane(path, given[name], round(begins_s * SAMPLE_RATE), statement=statement))
             mix_files(files, scratch / f"mix.{kind}", installation=studio.installation)
             studio.storage.put_file(scratch / f"mix.{kind}", key)
@@ -260,7 +259,7 @@ def _beside(studio: Studio, account: Account, task: Task, name: str) -> _Beside:
     other = find(studio.database, account.id, task_id, kind=CONVERSION)
     sung = other.result_as(Rendered)
     if sung.lanes:
-        return _Beside(sung.lanes["vocal"], max(0.0, sung.mix.offset_s if sung.mix else 0.0))
+        return _Beside(sung.lanes[VOCAL], sung.vocal_begins_s)
     return _Beside(key_of_take(other, int(number) if number.isdecimal() else 0))
 
 

@@ -13,9 +13,9 @@ const METER_DB = 48; // from its lower to its upper end
 export const VOCAL = "vocal"; // the chosen take, in a mix
 
 export class Mixer {
-  // of takes: {name, key, label, url, begins, isTake}; beside them: {name, key, label, title, url, begins, usual, avatar,
-  // isMixed}, without a url until it is there. begins: where it is on the timeline, in seconds; usual: its fader until it
-  // is moved; isMixed: whether it is in what is exported
+  // of takes: {name, key, label, url, begins, isTake}; beside them: {name, key, next, label, title, url, begins, usual,
+  // avatar, isMixed}, without a url until it is there. begins: where it is on the timeline, in seconds; usual: its fader
+  // until it is moved; isMixed: whether it is in what is exported; next: the key of this lane in what is converted next
   takes = [];
   lanes = [];
   isAlone = false; // only the chosen lane is heard
@@ -155,7 +155,7 @@ export class Mixer {
 
   /** Change a lane, which is heard at once. */
   change(lane, values) {
-    this.#faders.put(lane.key, values);
+    for (const key of [lane.key, lane.next]) if (key) this.#faders.put(key, values);
     this.show();
     this.#balance();
     this.#changed();
