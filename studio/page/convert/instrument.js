@@ -573,7 +573,7 @@ function channelOf(track, isRecording, id) {
 /** What is beside a recording has the fader that it had there, until it is moved in a song, whose id is `task`. */
 function faderOf({ name }, recording, task) {
   const key = `${name} ${recording}`;
-  return task ? { key: `${task} ${name}`, next: key, usual: keptFaders()[key] } : { key };
+  return task ? { key: `${task} ${name}`, song: task, next: key, usual: keptFaders()[key] } : { key };
 }
 
 /** A harmony is the first take of its task. */
