@@ -284,10 +284,11 @@ class Instrument extends Player {
   // ---- keys
 
   #shortcut = (event) => {
-    if (!this.data || !this.checkVisibility() || isTyped(event.key, event.target)) return;
+    const isCommand = event.ctrlKey || event.metaKey;
+    if (!this.data || !this.checkVisibility() || isTyped(event.key, event.target, isCommand)) return;
     if (!this.contains(event.target) && /^( |[0-9]|l|L)$/.test(event.key)) this.key(event);
     if (event.defaultPrevented || event.altKey) return;
-    const act = event.ctrlKey || event.metaKey ? { z: () => (event.shiftKey ? this.#steps.redo() : this.#steps.undo()), y: () => this.#steps.redo() }[event.key.toLowerCase()] : { b: () => this.#swap(), e: () => this.#edit(), c: this.#comp.isOn && (() => this.#comp.pick(this.chosen, this.#roll.seconds)) }[event.key.toLowerCase()];
+    const act = isCommand ? { z: () => (event.shiftKey ? this.#steps.redo() : this.#steps.undo()), y: () => this.#steps.redo() }[event.key.toLowerCase()] : { b: () => this.#swap(), e: () => this.#edit(), c: this.#comp.isOn && (() => this.#comp.pick(this.chosen, this.#roll.seconds)) }[event.key.toLowerCase()];
     if (!act) return;
     event.preventDefault();
     act();
