@@ -129,7 +129,7 @@ def test_faders_of_a_song_are_set_after_converting_kept_and_in_its_project_for_a
     open_tab(visitor, "History")
     project = visitor.locator("timbre-tasks .group").first
     project.locator("> .line .task-head").click()
-    with visitor.expect_download() as download:
+    with visitor.expect_download(timeout=WORK_MS) as download:
         project.get_by_role("button", name="Export for a DAW").click()
     with zipfile.ZipFile(download.value.path()) as archive:
         tracks = {one.get("name"): one.find("Channel") for one in fromstring(archive.read("project.xml")).iter("Track")}
