@@ -26,7 +26,7 @@ from engine.songs.daw_project import StemTrack, daw_project
 from engine.songs.mixing import Fader
 from engine.texts import tr
 from studio.actions.account import named_file, unlike, voice_names
-from studio.actions.conversions.songs import fader_of
+from studio.actions.conversions.songs import BACKING, VOCAL, fader_of
 from studio.actions.conversions.views import TakeView, takes_of
 from studio.actions.uploads import scratch_folder
 from studio.errors import Invalid, NotFound
@@ -45,18 +45,28 @@ _PLACE = "_projects"  # beside the packages of voices
 
 @dataclass(frozen=True)
 class _Sound:
-    """A recording or a take to be written. start_s: in the whole recording."""
+    """A recording, a take or a lane of a song to be written. start_s: in the whole recording."""
 
     label: str
     key: str
     start_s: float
     task: Task
     take: TakeView | None = None  # None: the recording
+    lane: str | None = None  # of a song
 
     @property
-    def statement(self) -> Statement | None:
-        """How a take was made; None for a recording, and for takes before 0.9."""
-        return self.task.result_as(Rendered).statement if self.take is not None else None
+    def is_beside(self) -> bool:
+        """Whether it sounds beside the vocal of a song."""
+        return self.lane not in (None, VOCAL)
+
+    @property
+    def fader_key(self) -> str:
+        """What the page keeps its fader by: its task, and which of its takes or lanes it is."""
+        return f"{self.task.id} {self.lane if self.is_beside else self.take and self.take.number}"
+
+    def is_of(self, take: "_Sound") -> bool:
+        """Whether it is this take, or sounds beside it."""
+        return self.take is not None and (self.task, self.take) == (take.task, take.take)
 
 
 @costs(Cost.APART)
@@ -104,15 +114,16 @@ def export_project(
 ) -> Path:
     """Write a project as a zip to `target`, a file or a folder, and return the file.
 
-    It holds stems (.wav) of the recording and of all takes that begin and end together, the melody as MIDI with a
-    marker for each phrase, the pitch curve and the phrases as tables (CSV), the phrases as labels, and project.json
-    with the settings of each take. It also holds project.xml, so a DAW opens it as a .dawproject: a track for each
-    stem, of which one take is heard. Files are named by where the stems begin in the song, and takes by their voice,
-    a number that counts through all conversions with it, and their name. Stems have the time reference of the
-    recording in its session, if it has one and the timeline begins at 0. timeline: in place of the project's; faders:
-    {gain_db, pan, mute, solo} of tracks, by a task's id, a blank and the number of a take; mute None: unless it is
-    the one that is heard. Raises NotFound, also if nothing of it is left, AudioError, SettingsError for faders that
-    cannot be, Invalid for a target that cannot be written, DiskFull.
+    It holds stems (.wav) of the recording and of all takes that begin and end together, of a song one for each of its
+    lanes, which together are its mix; the melody as MIDI with a marker for each phrase, the pitch curve and the phrases
+    as tables (CSV), the phrases as labels, and project.json with the settings of each take. It also holds project.xml,
+    so a DAW opens it as a .dawproject: a track for each stem, of which one take is heard. Files are named by where the
+    stems begin in the song, and takes by their voice, a number that counts through all conversions with it, and their
+    name. Stems have the time reference of the recording in its session, if it has one and the timeline begins at 0.
+    timeline: in place of the project's; faders: {gain_db, pan, mute, solo} of tracks, by a task's id, a blank and the
+    number of a take, or the name of a lane that sounds beside the vocal of a song; mute None: unless it is the one that
+    is heard. Raises NotFound, also if nothing of it is left, AudioError, SettingsError for faders that cannot be,
+    Invalid for a target that cannot be written, DiskFull.
     """
     project = find_project(studio.database, account.id, project_id)
     if target.is_dir():
@@ -143,10 +154,14 @@ class _Export:
         self._recordings = list(self._whole(done))
         if not self._takes:
             raise NotFound(tr("Nothing of this project is left to export."), "no_results")
-        ends = [one.start_s + seconds for one, _, seconds in self._recordings]
-        self._origin_s = min(one.start_s for one, _, _ in self._recordings)
-        self._seconds = max(ends) - self._origin_s
-        self._timeline = replace(timeline, start_s=timeline.start_s + self._origin_s)
+        lasting = [(one, seconds) for one, _, seconds in self._recordings]
+        lasting += [
+            (one, _seconds(self._fetched(one))) for one in self._takes if one.lane == VOCAL
+        ]  # as its backing does
+        self._origin_s = min(one.start_s for one, _ in lasting)
+        self._seconds = max(one.start_s + seconds for one, seconds in lasting) - self._origin_s
+        # a backing that begins before its vocal begins the song, where that is not known to begin earlier
+        self._timeline = replace(timeline, start_s=max(0.0, timeline.start_s + self._origin_s))
         self._begin_s = self._timeline.start_s if timeline.start_s else self._session_s() or self._timeline.start_s
         self._stem = f"{self._timeline.position(0.0)} {project.shown_name}"
         self._phrases: list[Phrase] = []  # found on writing the cue sheet
@@ -164,7 +179,7 @@ class _Export:
                 archive.write(stem := self._written(sound, path), f"stems/{name}")
                 stems.append(_stem_facts(sound, name))
                 with open_audio(stem) as opened:
-                    fader = self._fader(sound, sound is heard)
+                    fader = self._fader(sound, heard)
                     tracks.append(StemTrack(sound.label, f"stems/{name}", opened.rate, opened.channels, fader))
             report(len(sounds) / (len(sounds) + 1), tr("writing the cue sheet"))
             for kind, suffix, content in self._cues():
@@ -177,8 +192,16 @@ class _Export:
     def _written(self, sound: _Sound, path: Path | None) -> Path:
         source, stem = path or self._fetched(sound), self._place / "stem.wav"
         placing = Placing(sound.start_s - self._origin_s, self._seconds, self._begin_s)
-        write_stem(source, stem, placing, sound.statement, self._studio.installation)
+        write_stem(source, stem, placing, self._statement(sound, source), self._studio.installation)
         return stem
+
+    def _statement(self, sound: _Sound, path: Path) -> Statement | None:
+        """Return how a stem was made; None for a recording, for takes before 0.9, and for lanes as they were sung."""
+        if sound.lane:
+            from engine.provenance.verification import statement_of  # which loads what the server does without
+
+            return statement_of(path, self._studio.installation)
+        return sound.task.result_as(Rendered).statement if sound.take else None
 
     def _audible_take(self) -> _Sound:
         """Return the take that plays in a DAW: the last one with a star, or the last one, and no harmony of it."""
@@ -186,14 +209,15 @@ class _Export:
         starred = [one for one in leads if one.take and one.take.label.starred]
         return (starred or leads or self._takes)[-1]
 
-    def _fader(self, sound: _Sound, is_heard: bool) -> Fader:
-        """Return the fader of a track; those of a song are of its lanes, and its take is their mix."""
-        take = sound.take
-        given = take and self._faders.get(f"{sound.task.id} {take.number}")
-        if not given or sound.task.result_as(Rendered).lanes:
+    def _fader(self, sound: _Sound, heard: _Sound) -> Fader:
+        """Return the fader of a track; what is beside a vocal is silent unless that is heard."""
+        is_heard, given = sound.is_of(heard), self._faders.get(sound.fader_key)
+        if not given:
             return Fader(mute=not is_heard)
-        is_said = isinstance(given, Mapping) and given.get("mute") is not None
         fader = fader_of(given)
+        if sound.is_beside:
+            return replace(fader, mute=fader.mute or not is_heard, solo=fader.solo and is_heard)
+        is_said = isinstance(given, Mapping) and given.get("mute") is not None
         return fader if is_said else replace(fader, mute=not (is_heard or fader.solo))
 
     def _daw_project(self, tracks: list[StemTrack]) -> dict[str, bytes]:
@@ -206,7 +230,7 @@ class _Export:
         for sound, path, _ in self._recordings:
             place = place_of(path)
             if place is not None and place.time_reference is not None:
-                return place.time_reference / place.rate - (sound.start_s - self._origin_s)
+                return max(0.0, place.time_reference / place.rate - (sound.start_s - self._origin_s))
         return None
 
     def _cues(self) -> Iterator[tuple[str, str, bytes | str]]:
@@ -237,11 +261,7 @@ class _Export:
         for task in done:
             sound = _Sound("recording", task.asked_as(Conversion).input_key, _start_s(task), task)
             path = self._fetched(sound)
-            with open_audio(path) as opened:
-                seconds = opened.duration_s
-                if seconds is None:
-                    seconds = sum(block.shape[1] for block in opened.blocks()) / opened.rate
-            found.append((sound, path, seconds))
+            found.append((sound, path, _seconds(path)))
         end_s = -1.0
         for sound, path, seconds in sorted(found, key=lambda one: (one[0].start_s, -one[2])):
             if sound.start_s + seconds > end_s + _SAME_S:
@@ -259,7 +279,8 @@ class _Export:
 
 
 def _takes(task: Task, voice: str, counted: Counter[str], dry: bool) -> Iterator[_Sound]:
-    """Yield the takes of a conversion, labelled as no other of the project: `counted` has the labels so far."""
+    """Yield the takes of a conversion, of a song its lanes, labelled as no other of the project: `counted` has the
+    labels so far."""
     asked = task.asked_as(Conversion)
     made = "comp" if asked.comp else "edited" if asked.edit else "take"
     for take in takes_of(task):
@@ -267,7 +288,31 @@ def _takes(task: Task, voice: str, counted: Counter[str], dry: bool) -> Iterator
         counted[label] += 1
         number = str(counted[label]) if made == "take" or counted[label] > 1 else ""
         label = " ".join(filter(None, [label, number, take.label.name]))
-        yield _Sound(label, take.dry_key if dry else take.key, _start_s(task), task, take)
+        whole = _Sound(label, take.dry_key if dry else take.key, _start_s(task), task, take)
+        yield from _lanes(whole) or [whole]
+
+
+def _lanes(whole: _Sound) -> list[_Sound]:
+    """Return the lanes of a song, which begin together; none of another take."""
+    rendered = whole.task.result_as(Rendered)
+    start_s = whole.start_s - rendered.vocal_begins_s
+    return [
+        replace(whole, label=f"{whole.label} {_called(name)}".rstrip(), key=key, start_s=start_s, lane=name)
+        for name, key in (rendered.lanes or {}).items()
+    ]
+
+
+def _called(lane: str) -> str:
+    """Return what is added to the name of a take for a lane: further singers by their numbers."""
+    return {VOCAL: "", BACKING: "backing", "stem": "vocal 2"}.get(lane, f"vocal {lane.removeprefix('stem')}")
+
+
+def _seconds(path: Path) -> float:
+    """Return how long a recording is."""
+    with open_audio(path) as opened:
+        if opened.duration_s is not None:
+            return opened.duration_s
+        return sum(block.shape[1] for block in opened.blocks()) / opened.rate
 
 
 def _marker(number: int) -> str:
@@ -282,6 +327,7 @@ def _stem_facts(sound: _Sound, name: str) -> dict[str, object]:
         return facts
     return facts | {
         "take": take.number,
+        **({"lane": sound.lane} if sound.lane else {}),
         "starred": take.label.starred,
         "voice": sound.task.model_id,
         "settings": rendered.settings or asked.settings,

@@ -295,9 +295,51 @@ def test_a_recording_outlives_its_microphone_and_a_failed_upload(singer, tmp_pat
     assert soundfile.info(tmp_path / "saved.wav").duration > 1.9
 
 
-def test_a_refused_microphone_is_reported(singer):
-    refuses = "navigator.mediaDevices.getUserMedia = async () => { throw new DOMException('no', 'NotAllowedError'); };"
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--use-fake-ui-for-media-stream",), "No microphone was found: connect one, then try again."),
+        (
+            ("--use-fake-device-for-media-stream", "--deny-permission-prompts"),
+            "The microphone is blocked for this page: allow it beside the page's address or in your system's settings, "
+            "then try again.",
+        ),
+    ],
+)
+def test_a_missing_or_refused_microphone_is_named_and_the_page_goes_on(service, tmp_path, vocal, arguments, said):
+    expect.set_options(timeout=PATIENCE_MS)
+    soundfile.write(tmp_path / "mine.wav", vocal(2.0, 200.0), RATE)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium_program(), args=["--no-sandbox", *arguments])
+        page = browser.new_page()
+        page.set_default_timeout(PATIENCE_MS)
+        page.goto(f"{service.base_url}#convert")
+        record, told = recorder(page).get_by_role("button", name="Record"), recorder(page).locator(".said")
+        record.wait_for()
+        kinds = page.evaluate("navigator.mediaDevices.enumerateDevices().then((all) => all.map(({ kind }) => kind))")
+        if len(arguments) == 1 and "audioinput" in kinds:
+            pytest.skip("this machine has a microphone")
+        place = record.bounding_box()
+        for _ in range(2):  # it can be tried again
+            record.click()
+            expect(told).to_have_text(said)
+            expect(record).to_be_enabled()
+            assert record.bounding_box() == place
+        for size in ((1280, 720), (390, 844)):
+            page.set_viewport_size({"width": size[0], "height": size[1]})
+            assert told.bounding_box()["height"] < 60  # no narrow column beside the button
+        page.locator("#tabs [role=tab][data-tab-id=live]").first.click()
+        page.locator("timbre-live .start").click()
+        expect(page.locator("timbre-live").get_by_text(said)).to_be_visible()
+        page.locator("#tabs [role=tab][data-tab-id=convert]").first.click()
+        page.locator("#convert-drop input[type=file]").first.set_input_files(tmp_path / "mine.wav")
+        is_taken(page)
+        browser.close()
+
+
+def test_a_microphone_that_another_program_has_is_named(singer):
+    refuses = "navigator.mediaDevices.getUserMedia = async () => { throw new DOMException('no', 'NotReadableError'); };"
     with singer("convert", refuses) as page:
         recorder(page).get_by_role("button", name="Record").click()
-        expect(recorder(page).locator(".said")).to_contain_text("The browser did not give the microphone.")
+        expect(recorder(page).locator(".said")).to_contain_text("could not be opened: close other programs that use it")
         expect(recorder(page).get_by_role("button", name="Record")).to_be_enabled()

@@ -29,11 +29,12 @@ from studio.store.studio import Cost, Studio, costs
 from studio.store.tasks import Task, find
 
 _RECORDING_GONE = tr("A recording of this song has been deleted: send it again.")
-LANES = ("vocal", "backing", "stem")  # of a mix
-BACKING = "backing"
+VOCAL, BACKING = "vocal", "backing"
+LANES = (VOCAL, BACKING, "stem")  # of a mix
 RECORDING = "recording"  # that a take was made of, beside it
 HARMONY = "harmony-"  # before the id of its task: the lane of a harmony
 TAKE = "take-"  # before the id of its task and its number: the lane of a take beside another one
+LANE = "lane-"  # before the id of a song and the name of its lane: in place of the lanes of the take's own song
 _ONE_TAKE = tr("A song, or a recording in several voices, is made in one take.")
 _NO_EFFECTS = tr("Effects are for a vocal alone: convert the vocal with them, then mix it.")
 _LANES_GONE = tr("The lanes of this song have been deleted: convert it again.")
@@ -194,8 +195,9 @@ def mix_again(
     which is kept beside the task's own files.
 
     faders: {gain_db, mute, solo, pan} by lane; those named `HARMONY` and a task's id, `TAKE`, a task's id and a number,
-    and `RECORDING` add it. kind: a format. heard: what is mixed where it is no song, and when it begins. Raises
-    NotFound, Invalid for a format that is not offered, SettingsError for faders that cannot be, or if no lane sounds.
+    `LANE`, a song's id and its lane, and `RECORDING` add it. kind: a format. heard: what is mixed where it is no song,
+    and when it begins. Raises NotFound, Invalid for a format that is not offered, SettingsError for faders that cannot
+    be, or if no lane sounds.
     """
     from engine.provenance.verification import statement_of  # which loads what the server does without
 
@@ -205,7 +207,9 @@ def mix_again(
     beside = {name: _beside(studio, account, task, name) for name in levels if _is_beside(name)}
     lanes = dict(rendered.lanes or {})
     if levels and not lanes:
-        lanes = {"vocal": wet_take(studio, task, heard.number, heard.effects)}
+        lanes = {VOCAL: wet_take(studio, task, heard.number, heard.effects)}
+    if lanes and any(name.startswith(LANE) for name in beside):
+        lanes = {VOCAL: lanes[VOCAL]}
     if not lanes or task.outputs_deleted_at is not None:
         raise NotFound(_LANES_GONE, "lanes_gone")
     if kind not in FORMATS:
@@ -213,9 +217,8 @@ def mix_again(
     stored = lanes | {name: one.key for name, one in beside.items()}
     given = {name: fader_of(levels.get(name)) for name in stored}
     marks = {name: [stored[name], *astuple(one), heard.shift_s] for name, one in given.items()}
-    key = f"{PurePath(lanes['vocal']).parent}/mix-{sha256(canonical_json(marks)).hexdigest()[:16]}.{kind}"
+    key = f"{PurePath(lanes[VOCAL]).parent}/mix-{sha256(canonical_json(marks)).hexdigest()[:16]}.{kind}"
     if studio.storage.head(key) is None:
-        offset_s = max(0.0, rendered.mix.offset_s if rendered.mix else 0.0)
         with scratch_folder(studio) as scratch:
             files = []
             for number, (name, where) in enumerate(stored.items()):
@@ -223,10 +226,10 @@ def mix_again(
                 folder.mkdir()
                 path = studio.storage.fetch(where, folder)
                 statement = statement_of(path, studio.installation)
-                begins_s = 0.0 if name == BACKING else heard.shift_s
+                begins_s = 0.0 if name.endswith(BACKING) else heard.shift_s
                 if name in beside:
                     path = on_track(path, beside[name].track)
-                    begins_s += offset_s - beside[name].first_s
+                    begins_s += rendered.vocal_begins_s - beside[name].first_s
                 files.append(Lane(path, given[name], round(begins_s * SAMPLE_RATE), statement=statement))
             mix_files(files, scratch / f"mix.{kind}", installation=studio.installation)
             studio.storage.put_file(scratch / f"mix.{kind}", key)
@@ -246,7 +249,7 @@ class _Beside:
 
 
 def _is_beside(name: str) -> bool:
-    return name == RECORDING or name.startswith((HARMONY, TAKE))
+    return name == RECORDING or name.startswith((HARMONY, TAKE, LANE))
 
 
 def _beside(studio: Studio, account: Account, task: Task, name: str) -> _Beside:
@@ -256,12 +259,15 @@ def _beside(studio: Studio, account: Account, task: Task, name: str) -> _Beside:
         return _Beside(asked.input_key, track=asked.track)
     if name.startswith(HARMONY):
         return _Beside(key_of_take(find(studio.database, account.id, name.removeprefix(HARMONY), kind=CONVERSION), 1))
-    task_id, _, number = name.removeprefix(TAKE).rpartition(" ")
+    task_id, _, which = name.removeprefix(LANE).removeprefix(TAKE).rpartition(" ")
     other = find(studio.database, account.id, task_id, kind=CONVERSION)
     sung = other.result_as(Rendered)
-    if sung.lanes:
-        return _Beside(sung.lanes["vocal"], max(0.0, sung.mix.offset_s if sung.mix else 0.0))
-    return _Beside(key_of_take(other, int(number) if number.isdecimal() else 0))
+    if sung.lanes or name.startswith(LANE):
+        key = (sung.lanes or {}).get(which if name.startswith(LANE) else VOCAL)
+        if key is None:
+            raise NotFound(_LANES_GONE, "lanes_gone")
+        return _Beside(key, sung.vocal_begins_s)
+    return _Beside(key_of_take(other, int(which) if which.isdecimal() else 0))
 
 
 def fader_of(given: object) -> Fader:

@@ -31,6 +31,7 @@ import { BACKING, BackingOffset } from "./backing-offset.js";
 import { icon, isTyped, make, tell } from "./dom.js";
 import { draggedOut } from "./drag-out.js";
 import { Steps } from "./edit-steps.js";
+import { keptFaders } from "./faders.js";
 import "./key-steps.js";
 import { Loop, phraseOf } from "./loop.js";
 import { menu } from "./menu.js";
@@ -201,7 +202,7 @@ class Instrument extends Player {
     const id = `${ID} ${recording?.id ?? takes?.recording ?? takes?.id}`; // the same before and after the recording arrives
     const { harmonies } = this.#parts;
     const lanes = [
-      ...beside.map((lane) => ({ ...lane, key: `${lane.name} ${recording?.id}`, begins: of(lane) - earliest, isMixed })),
+      ...beside.map((lane) => ({ ...lane, ...faderOf(lane, recording?.id ?? takes?.recording, isMixed && takes.id), begins: of(lane) - earliest, isMixed })),
       ...(takes && harmonies ? harmonies.lanes.map((lane) => ({ ...lane, key: keyOfHarmony(lane), usual: { pan: lane.pan, gain_db: lane.gain_db, mute: false }, begins: harmonies.start_s - earliest, isMixed: true })) : []),
     ];
     const channels = this.#isWelcome || !(made.length || lanes.length) ? [] : tracks.map((track) => channelOf(track, track === first, id));
@@ -283,10 +284,11 @@ class Instrument extends Player {
   // ---- keys
 
   #shortcut = (event) => {
-    if (!this.data || !this.checkVisibility() || isTyped(event.key, event.target)) return;
+    const isCommand = event.ctrlKey || event.metaKey;
+    if (!this.data || !this.checkVisibility() || isTyped(event.key, event.target, isCommand)) return;
     if (!this.contains(event.target) && /^( |[0-9]|l|L)$/.test(event.key)) this.key(event);
     if (event.defaultPrevented || event.altKey) return;
-    const act = event.ctrlKey || event.metaKey ? { z: () => (event.shiftKey ? this.#steps.redo() : this.#steps.undo()), y: () => this.#steps.redo() }[event.key.toLowerCase()] : { b: () => this.#swap(), e: () => this.#edit(), c: this.#comp.isOn && (() => this.#comp.pick(this.chosen, this.#roll.seconds)) }[event.key.toLowerCase()];
+    const act = isCommand ? { z: () => (event.shiftKey ? this.#steps.redo() : this.#steps.undo()), y: () => this.#steps.redo() }[event.key.toLowerCase()] : { b: () => this.#swap(), e: () => this.#edit(), c: this.#comp.isOn && (() => this.#comp.pick(this.chosen, this.#roll.seconds)) }[event.key.toLowerCase()];
     if (!act) return;
     event.preventDefault();
     act();
@@ -567,6 +569,12 @@ class Instrument extends Player {
 function channelOf(track, isRecording, id) {
   const key = isRecording ? `recording ${id}` : (track.key ?? `${track.label} ${id}`);
   return { ...track, key, name: isRecording ? "recording" : `take-${key}`, label: labelOf(track), begins: track.offset_s ?? 0, isTake: true };
+}
+
+/** What is beside a recording has the fader that it had there, until it is moved in a song, whose id is `task`. */
+function faderOf({ name }, recording, task) {
+  const key = `${name} ${recording}`;
+  return task ? { key: `${task} ${name}`, song: task, next: key, usual: keptFaders()[key] } : { key };
 }
 
 /** A harmony is the first take of its task. */

@@ -14,8 +14,9 @@ export const VOCAL = "vocal"; // the chosen take, in a mix
 
 export class Mixer {
   // of takes: {name, key, label, url, begins, isTake}; beside them: {name, key, label, title, url, begins, usual, avatar,
-  // isMixed}, without a url until it is there. begins: where it is on the timeline, in seconds; usual: its fader until it
-  // is moved; isMixed: whether it is in what is exported
+  // isMixed, song, next}, without a url until it is there. begins: where it is on the timeline, in seconds; usual: its fader
+  // until it is moved; isMixed: whether it is in what is exported; song: the task that it is of; next: its key in the
+  // song that is converted next
   takes = [];
   lanes = [];
   isAlone = false; // only the chosen lane is heard
@@ -62,7 +63,8 @@ export class Mixer {
     const beside = [...this.lanes.filter(({ url, isMixed }) => url && isMixed), ...sung];
     if (!beside.length && this.#level(chosen) === 1 && !this.fader(chosen).pan) return null;
     const told = (lane) => ({ ...this.fader(lane), mute: this.isMuted(lane) });
-    return Object.fromEntries([[VOCAL, told(chosen)], ...beside.map((lane) => [lane.name, told(lane)])]);
+    const isOfAnother = ({ song }) => song && song !== chosen.task;
+    return Object.fromEntries([[VOCAL, told(chosen)], ...beside.map((lane) => [isOfAnother(lane) ? `lane-${lane.key}` : lane.name, told(lane)])]);
   }
 
   fader({ key, usual }) {
@@ -155,7 +157,7 @@ export class Mixer {
 
   /** Change a lane, which is heard at once. */
   change(lane, values) {
-    this.#faders.put(lane.key, values);
+    for (const key of [lane.key, lane.next]) if (key) this.#faders.put(key, values);
     this.show();
     this.#balance();
     this.#changed();

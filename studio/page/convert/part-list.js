@@ -2,6 +2,7 @@
 // exact times. data: {parts}, as regions.js writes them. Sends `voiced`, which the instrument knows before.
 
 import { Listener, iconButton, make, tell } from "./dom.js";
+import { did } from "./edit-steps.js";
 import { CHOSEN, KEEP, VOICED, read, voices, write } from "./regions.js";
 import { clock } from "./roll-drawing.js";
 import { CROSS } from "./shapes.js";
@@ -26,24 +27,30 @@ class PartList extends Listener {
 
   #row({ start, voice }, place) {
     const time = clock(start, 1), said = { "aria-label": tr("Voice from {time}", { time }) };
-    const chosen = ({ target }) => this.#tell(this.#parts.with(place, { start, voice: target.value }), place);
+    const chosen = ({ target }) => this.#change(this.#parts.with(place, { start, voice: target.value }), place);
     const others = [new Option(tr("Main voice"), CHOSEN), new Option(tr("Original voice"), KEEP)];
     const choice = make("select", { ...said, onchange: chosen }, others, voices().map(({ id, name }) => new Option(name, id)));
     choice.value = voice;
-    return make("li", {}, make("span", { class: "time" }, time), choice, iconButton("remove", CROSS, tr("Remove"), () => this.#tell(this.#parts.toSpliced(place, 1), place)));
+    return make("li", {}, make("span", { class: "time" }, time), choice, iconButton("remove", CROSS, tr("Remove"), () => this.#change(this.#parts.toSpliced(place, 1), place)));
   }
 
   #add() {
     const start = Math.round(10 * (document.querySelector("timbre-instrument").seconds ?? 0)) / 10;
     const parts = [...this.#parts.filter((one) => one.start !== start), { start, voice: KEEP }].sort((one, other) => one.start - other.start);
-    this.#tell(parts, parts.findIndex((one) => one.start === start));
+    this.#change(parts, parts.findIndex((one) => one.start === start));
   }
 
   /** The row that was changed, or the button where there is none, keeps the focus. */
-  #tell(parts, place) {
+  #change(parts, place) {
+    const before = this.#parts;
+    if (write(parts) !== write(before)) did(tr("Voice of a part"), () => this.#give(before), () => this.#give(parts));
+    this.#give(parts);
+    (this.querySelectorAll("select")[place] ?? this.querySelector(".add")).focus();
+  }
+
+  #give(parts) {
     this.#parts = parts;
     this.#show();
-    (this.querySelectorAll("select")[place] ?? this.querySelector(".add")).focus();
     document.dispatchEvent(new CustomEvent(VOICED, { detail: { parts: write(parts) } }));
     tell(this, "voiced");
   }

@@ -69,10 +69,10 @@ document.addEventListener("pointerdown", () => { isPointed = true; }, true);
 document.addEventListener("keydown", ({ key }) => { if (key === "Tab") isPointed = false; }, true);
 
 // Whether a key means something to the control that it is pressed on: where one types, and to a box or a list that the
-// Tab key reached. On all else the space bar plays; Enter presses it.
-export function isTyped(key, on) {
+// Tab key reached. On all else the space bar plays; Enter presses it. With Ctrl only where one types.
+export function isTyped(key, on, isCommand = false) {
   if (on.matches("textarea, [contenteditable], input:not([type=range], [type=radio], [type=checkbox], [type=button])")) return true;
-  return on.matches("select, input[type=checkbox]") && !(key === " " && isPointed);
+  return on.matches("select, input[type=checkbox]") && !isCommand && !(key === " " && isPointed);
 }
 
 // Send an event of an element to the page.

@@ -11,7 +11,12 @@ const MOST_INPUTS = 8; // of an interface; the browser gives as many as there ar
 const CHANGES = { autoGainControl: tr("gain control"), noiseSuppression: tr("noise suppression"), echoCancellation: tr("echo cancelling"), voiceIsolation: tr("voice isolation") };
 const UNALTERED = { ...Object.fromEntries(Object.keys(CHANGES).map((name) => [name, false])), channelCount: { ideal: MOST_INPUTS } };
 const INSECURE = tr("A browser gives the microphone only to pages of this machine or to pages with https. Open the studio at http://127.0.0.1, or serve it by TLS.");
-const REFUSED = tr("The browser did not give the microphone. Allow it for this page, and check that one is connected.");
+/** By the names of https://www.w3.org/TR/mediacapture-streams/#dom-mediadevices-getusermedia. */
+const REFUSED = {
+  NotAllowedError: tr("The microphone is blocked for this page: allow it beside the page's address or in your system's settings, then try again."),
+  NotFoundError: tr("No microphone was found: connect one, then try again."),
+};
+const BUSY = tr("The microphone could not be opened: close other programs that use it, then try again.");
 
 /** Return why no microphone can be opened here, or "". */
 export const refusal = () => (window.isSecureContext && navigator.mediaDevices?.getUserMedia ? "" : INSECURE);
@@ -21,8 +26,8 @@ export async function openMicrophone(device = "") {
   if (refusal()) throw new Error(refusal());
   try {
     return await navigator.mediaDevices.getUserMedia({ audio: { ...UNALTERED, ...(device ? { deviceId: { ideal: device } } : {}) } });
-  } catch {
-    throw new Error(REFUSED);
+  } catch ({ name }) {
+    throw new Error(REFUSED[name] ?? BUSY);
   }
 }
 

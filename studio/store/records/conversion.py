@@ -194,3 +194,8 @@ class Rendered(Record):
     voices: Absent[tuple[OutputSettings, ...]] = None
     lowered_db: Absent[float] = None
     seconds: float = 0.0
+
+    @property
+    def vocal_begins_s(self) -> float:
+        """How many seconds after its mix the vocal of a song begins, and the recording with it."""
+        return max(0.0, self.mix.offset_s) if self.mix else 0.0

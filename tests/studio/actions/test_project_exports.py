@@ -13,6 +13,8 @@ import soundfile
 
 from engine.audio.files import AudioWriter
 from engine.audio.session_metadata import SessionPlace, place_of
+from engine.provenance.statement import Statement
+from engine.provenance.verification import statement_of
 from studio.actions.analyses import start_analysis
 from studio.actions.conversions.conversion import ConversionRequest, convert_recording, start_conversion
 from studio.actions.conversions.takes import label_take
@@ -20,7 +22,11 @@ from studio.actions.project_exports import export_project, project_zip
 from studio.actions.projects import change_project, project_view
 from studio.actions.tasks import delete_tasks
 from studio.errors import Invalid, NotFound
-from studio.store.tasks import find
+from studio.store.tasks import claim, find
+
+SUNG = {"vocal": Statement("koguchi", "Koguchi", None, {}, None, "0.9")}  # the others are as they were recorded
+LANES = (" backing", " vocal 2", " vocal 3")
+BACKED = "Koguchi take 1 backing.wav"
 
 
 def test_export_project_writes_aligned_stems_and_a_cue_sheet(studio, song, tmp_path):
@@ -107,6 +113,80 @@ def test_export_project_has_the_faders_of_its_takes(studio, song, tmp_path):
     assert volumes["Kathleen take 2"] == pytest.approx(10 ** (3 / 20))
     assert volumes["recording"] == volumes["Master"] == 1.0
     assert tracks["Kathleen take 1"].find("Pan").get("value") == "0.25"
+
+
+@pytest.fixture
+def mixed(studio, recording, complete_task, tmp_path) -> tuple[str, list[str]]:
+    """The id of a project, and of its two songs: a vocal of 1 s that begins 0.5 s later than its backing of 2 s."""
+    analysis = start_analysis(studio, studio.local, recording(1.0), "My song.wav")
+    made = []
+    for model in ("kathleen", "koguchi"):
+        convert_recording(studio, studio.local, analysis, ConversionRequest(model, {}))
+        task = claim(studio.database, "worker", ["conversion"], 60)
+        lanes = {}
+        for number, name in enumerate(("vocal", "backing", "stem", "stem3"), 1):
+            with AudioWriter(tmp_path / f"{name}.wav", 16_000, 1 if name == "vocal" else 2, SUNG.get(name)) as writer:
+                writer.write(np.full((writer.channels, 32_000), 0.1 * number, np.float32))
+            lanes[name] = f"{task.parameters['input_key'].rpartition('/')[0]}/{task.fence}/{name}.wav"
+            studio.storage.put_file(tmp_path / f"{name}.wav", lanes[name])
+        complete_task(task, lanes=lanes, mix={"gain_db": 0.0, "offset_s": 0.5})
+        made.append(task.id)
+    return find(studio.database, studio.local.id, made[0]).recording or "", made
+
+
+def test_export_project_has_the_lanes_of_a_song_each_with_its_fader(studio, mixed, tmp_path):
+    project, (first, last) = mixed
+    faders = {
+        f"{last} 1": {"gain_db": -6.0, "pan": 0.0, "mute": None, "solo": False},
+        f"{last} backing": {"gain_db": -3.0, "pan": 0.5, "mute": None, "solo": True},
+        f"{last} stem3": {"gain_db": 0.0, "pan": 0.0, "mute": True, "solo": False},
+        f"{first} backing": {"gain_db": 0.0, "pan": 0.0, "mute": None, "solo": True},
+    }
+    with zipfile.ZipFile(export_project(studio, studio.local, project, tmp_path, faders=faders)) as archive:
+        archive.extractall(tmp_path)
+        xml = fromstring(archive.read("project.xml"))
+        facts = json.loads(archive.read("project.json"))["stems"]
+    assert heard(xml) == ["Koguchi take 1", "Koguchi take 1 backing", "Koguchi take 1 vocal 2"]
+    tracks = {one.get("name"): one.find("Channel") for one in xml.iter("Track")}
+    assert set(tracks) == {
+        "recording", "Master",
+        *(f"{voice} take 1{lane}" for voice in ("Kathleen", "Koguchi") for lane in ("", *LANES)),
+    }  # fmt: skip
+    volume = {name: float(channel.find("Volume").get("value")) for name, channel in tracks.items()}
+    assert volume["Koguchi take 1"] == pytest.approx(10 ** (-6 / 20))
+    assert volume["Koguchi take 1 backing"] == pytest.approx(10 ** (-3 / 20))
+    assert tracks["Koguchi take 1 backing"].find("Pan").get("value") == "0.75"
+    # what is beside a vocal that is not heard is not either
+    assert [name for name, channel in tracks.items() if channel.get("solo") == "true"] == ["Koguchi take 1 backing"]
+    assert [one.get("lane") for one in facts] == [None, *2 * ["vocal", "backing", "stem", "stem3"]]
+
+
+def test_export_project_places_a_song_where_its_backing_begins(studio, mixed, tmp_path):
+    project, _ = mixed
+    for start_s, position in ((0.0, "00h00m00.000s"), (8.0, "00h00m07.500s")):
+        change_project(studio, studio.local, project, timeline={"start_s": start_s})
+        with zipfile.ZipFile(export_project(studio, studio.local, project, tmp_path)) as archive:
+            stems = {
+                name.rpartition(" - ")[2]: io.BytesIO(archive.read(name))
+                for name in archive.namelist() if name.startswith(f"stems/{position}")
+            }  # fmt: skip
+        assert {soundfile.info(one).duration for one in stems.values()} == {2.0}
+        sung, played = (soundfile.read(io.BytesIO(stems[name].getvalue()))[0] for name in ("recording.wav", BACKED))
+        assert not sung[:8_000].any()
+        assert sung[8_100:23_900].any()
+        assert not sung[24_000:].any()
+        assert np.abs(played - 0.2).max() < 1e-4
+
+
+def test_export_project_states_only_of_lanes_that_are_synthetic_that_they_are(studio, mixed, tmp_path):
+    project, _ = mixed
+    with zipfile.ZipFile(export_project(studio, studio.local, project, tmp_path)) as archive:
+        archive.extractall(tmp_path)
+    stated = {one.stem.rpartition(" - ")[2]: statement_of(one) for one in tmp_path.glob("stems/* - Koguchi*.wav")}
+    assert {name: bool(said) for name, said in stated.items()} == {
+        "Koguchi take 1": True, "Koguchi take 1 backing": False, "Koguchi take 1 vocal 2": False,
+        "Koguchi take 1 vocal 3": False,
+    }  # fmt: skip
 
 
 def heard(project: Element) -> list[str | None]:

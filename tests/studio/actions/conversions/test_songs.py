@@ -3,12 +3,14 @@ import math
 import numpy as np
 import pytest
 import soundfile
+from sqlalchemy import select, update
 
 from engine.errors import SettingsError
 from engine.songs.parts import Part
 from studio.actions.conversions.songs import SongRequest, TakeInMix, mix_again
 from studio.errors import Invalid, NotFound
 from studio.store.accounts import account_prefix
+from studio.store.tables import tasks as rows
 from studio.store.tasks import claim, complete, submit
 
 RATE = 44_100
@@ -98,6 +100,29 @@ def test_mix_again_places_a_take_beside_a_song_where_its_recording_begins(studio
     assert soundfile.info(studio.storage.fetch(key, tmp_path)).duration == pytest.approx(1.25)
 
 
+def test_mix_again_has_the_lanes_of_a_song_beside_a_take_that_is_none_of_it(studio, song, tmp_path, plain):
+    with studio.database.write() as connection:
+        row = connection.execute(select(rows.c.result).where(rows.c.id == song)).scalar_one()
+        later = row | {"mix": {"gain_db": 0.0, "offset_s": 0.5}}
+        connection.execute(update(rows).where(rows.c.id == song).values(result=later))
+    faders = {"vocal": {"pan": -1.0}, f"lane-{song} backing": {"gain_db": -6.0, "pan": 1.0}}
+    mix_again(studio, studio.local, plain, faders, "wav", "http://here", 0.0, TakeInMix(2))
+    [key] = [key for key in studio.storage.list_keys(f"tasks/{plain}") if "/mix-" in key]
+    mixed, rate = soundfile.read(studio.storage.fetch(key, tmp_path))
+    first = [np.flatnonzero(np.abs(side) > 1e-3)[0] / rate for side in mixed.T]
+    assert first == [pytest.approx(0.5, abs=0.01), pytest.approx(0.0, abs=0.01)]
+    levels = np.abs(mixed).max(axis=0) / 2**0.5
+    np.testing.assert_allclose(levels, [0.1, 0.2 * 10 ** (-6 / 20)], atol=2e-3)
+
+
+def test_mix_again_has_another_song_in_place_of_its_own_lanes(studio, song, tmp_path):
+    faders = {"vocal": {"mute": True}, f"lane-{song} backing": {}}  # as if it were another one
+    mix_again(studio, studio.local, song, faders, "wav", "http://here", 0.0)
+    [key] = [key for key in studio.storage.list_keys(f"tasks/{song}") if "/mix-" in key]
+    mixed, _ = soundfile.read(studio.storage.fetch(key, tmp_path))
+    assert np.abs(mixed).max() == pytest.approx(0.2, abs=1e-3)  # once
+
+
 def test_mix_again_of_a_take_alone_is_at_its_fader(studio, tmp_path, plain):
     mix_again(studio, studio.local, plain, {"vocal": {"gain_db": -6.0}}, "wav", "http://here", 0.0, TakeInMix(2))
     [key] = [key for key in studio.storage.list_keys(f"tasks/{plain}") if "/mix-" in key]
@@ -105,7 +130,10 @@ def test_mix_again_of_a_take_alone_is_at_its_fader(studio, tmp_path, plain):
     assert np.abs(mixed).max() == pytest.approx(0.1 * 10 ** (-6 / 20), abs=1e-3)
 
 
-@pytest.mark.parametrize("lane", ["take-nowhere 1", "take-{plain} 3", "take-{plain} one", "take-{plain}"])
+@pytest.mark.parametrize(
+    "lane",
+    ["take-nowhere 1", "take-{plain} 3", "take-{plain} one", "take-{plain}", "lane-{plain} 1", "lane-{plain} backing"],
+)
 def test_mix_again_refuses_a_take_that_is_gone(studio, plain, lane):
     faders = {"vocal": {}, lane.format(plain=plain): {}}
     with pytest.raises(NotFound):

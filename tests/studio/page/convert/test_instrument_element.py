@@ -466,6 +466,44 @@ def test_instrument_snaps_the_backing_to_where_it_was_found(mixed):
     assert mixed.evaluate("instrument.wishes.shift_s ?? 0") == 0
 
 
+def song(number: int, *more: dict[str, Any]) -> dict[str, Any]:
+    """A song of the recording with its backing, and further takes."""
+    track = {"task": f"song-{number}", "take": 1, "key": f"song-{number} 1", "label": "Kerstin", "song": True}
+    files = {"url": "/take.wav", "downloads": [{"label": "wav", "url": "/mix.wav"}]}
+    return takes(id=f"song-{number}", company=[BACKING], offset_s=0.0, tracks=[track | files, *more])
+
+
+def test_mixer_keeps_the_faders_of_each_song_which_begins_with_those_of_the_one_before(mixed):
+    level, undo = mixed.get_by_label("Level of Backing"), mixed.locator(".step.undo")
+    level.fill("-12")  # before it is converted
+    bring(mixed, "takes", song(1))
+    expect(level).to_have_value("-12")
+    level.fill("-3")
+    expect(undo).to_have_attribute("title", f"Undo: Backing: {MINUS}3 dB (Ctrl+Z)")
+    mixed.keyboard.press("Control+z")
+    expect(level).to_have_value("-12")
+    assert mixed.evaluate("instrument.wishes.faders.backing.gain_db") == -12
+    mixed.keyboard.press("Control+y")
+    bring(mixed, "takes", song(2))
+    expect(level).to_have_value("-3")
+    level.fill("-6")
+    bring(mixed, "takes", song(1))
+    expect(level).to_have_value("-3")
+    kept = mixed.evaluate("JSON.parse(localStorage['timbre-faders'])")  # with which a project is exported
+    assert {key: one["gain_db"] for key, one in kept.items() if key.startswith("song")} == {
+        "song-1 backing": -3, "song-2 backing": -6,
+    }  # fmt: skip
+
+
+def test_mixer_exports_the_backing_that_is_heard_with_a_take_that_is_not_of_its_song(mixed):
+    other = {"task": "plain", "take": 1, "key": "plain 1", "label": "Koguchi", "url": "/other.wav", "downloads": []}
+    bring(mixed, "takes", song(1, other))
+    told = "Object.keys(instrument.wishes.faders)"
+    assert mixed.evaluate(told) == ["vocal", "backing"]
+    mixed.keyboard.press("2")
+    assert mixed.evaluate(told) == ["vocal", "lane-song-1 backing"]
+
+
 def test_instrument_click_on_the_lane_of_the_backing_goes_there(mixed):
     pull(mixed, 0.0)
     assert mixed.evaluate("moved") == []

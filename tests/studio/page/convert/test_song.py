@@ -1,5 +1,8 @@
 """A song on the page: a vocal with its backing in, and the finished track out, with a fader for each lane."""
 
+import zipfile
+from xml.etree.ElementTree import fromstring
+
 import numpy as np
 import pytest
 from playwright.sync_api import expect
@@ -102,6 +105,43 @@ def test_song_converts_a_vocal_and_its_backing_into_a_mix_with_faders(visitor, s
     expect(channel(visitor, "backing")).to_have_count(0)
     open_fold(visitor)
     expect(visitor.locator("#song-parts select")).to_have_count(0)
+
+
+def test_faders_of_a_song_are_set_after_converting_kept_and_in_its_project_for_a_daw(visitor, stems, open_tab):
+    take(visitor, stems[0], backing=stems[1], stem=stems[0])
+    level = channel(visitor, "backing").get_by_role("slider", name="Level of Backing")
+    pan = channel(visitor, "stem").get_by_role("slider", name="Pan of Second vocal")
+    level.fill("-12")
+    visitor.locator("#convert-start").click()
+    is_mixed(visitor)
+    expect(level).to_have_value("-12")  # as it was set before
+    level.fill("-6")
+    pan.fill("0.5")
+    visitor.keyboard.press("Control+z")
+    expect(pan).to_have_value("0")
+    visitor.keyboard.press("Control+y")
+    expect(pan).to_have_value("0.5")
+    channel(visitor, "stem").get_by_role("button", name="Mute Second vocal").click()
+    visitor.reload()
+    is_mixed(visitor)
+    expect(level).to_have_value("-6")
+    expect(pan).to_have_value("0.5")
+    open_tab(visitor, "History")
+    project = visitor.locator("timbre-tasks .group").first
+    project.locator("> .line .task-head").click()
+    with visitor.expect_download(timeout=WORK_MS) as download:
+        project.get_by_role("button", name="Export for a DAW").click()
+    with zipfile.ZipFile(download.value.path()) as archive:
+        tracks = {one.get("name"): one.find("Channel") for one in fromstring(archive.read("project.xml")).iter("Track")}
+    values = {
+        name: [one.find(what).get("value") for what in ("Mute", "Volume", "Pan")]
+        for name, one in tracks.items() if name != "Master"
+    }  # fmt: skip
+    [heard] = [name for name, (mute, *_) in values.items() if mute == "false" and not name.endswith("backing")]
+    own = {name.removeprefix(heard): one for name, one in values.items() if name.startswith(heard)}
+    assert {name: (mute, round(float(gain), 3), pan) for name, (mute, gain, pan) in own.items()} == {
+        "": ("false", 1.0, "0.5"), " backing": ("false", 0.501, "0.5"), " vocal 2": ("true", 1.0, "0.75"),
+    }  # fmt: skip
 
 
 def test_backing_of_a_vocal_survives_a_reload_is_heard_with_it_and_can_be_removed(visitor, stems):
