@@ -464,21 +464,21 @@ def test_write_audio_leaves_no_file_where_the_system_refuses(tmp_path, monkeypat
 
 
 @pytest.mark.parametrize(
-    ("name", "audio", "words"),
+    ("name", "samples", "rate", "words"),
     [
-        ("a.wma", Audio(tone(), RATE), r"\.wav, \.flac, \.mp3, \.ogg"),
-        ("a", Audio(tone(), RATE), "without a suffix"),
-        ("a.mp3", Audio(tone(), 96_000), r"use \.wav"),
-        ("a.mp3", Audio(tone(channels=3), RATE), r"use \.wav"),
-        ("a.wav", Audio(tone(channels=9), RATE), "9 channels"),
-        ("a.wav", Audio(tone(0), RATE), "0 samples"),
-        ("a.wav", Audio(np.full((1, 9), np.nan), RATE), "NaN"),
-        ("a.flac", Audio(tone(), 100_003), r"use \.wav"),
+        ("a.wma", tone(), RATE, r"\.wav, \.flac, \.mp3, \.ogg"),
+        ("a", tone(), RATE, "without a suffix"),
+        ("a.mp3", tone(), 96_000, r"use \.wav"),
+        ("a.mp3", tone(channels=3), RATE, r"use \.wav"),
+        ("a.wav", tone(channels=9), RATE, "9 channels"),
+        ("a.wav", tone(0), RATE, "0 samples"),
+        ("a.wav", np.full((1, 9), np.nan), RATE, "NaN"),
+        ("a.flac", tone(), 100_003, r"use \.wav"),
     ],
 )
-def test_write_audio_refuses_unsupported_formats_and_samples(tmp_path, name, audio, words) -> None:
+def test_write_audio_refuses_unsupported_formats_and_samples(tmp_path, name, samples, rate, words) -> None:
     with pytest.raises(AudioError, match=words):
-        write_audio(tmp_path / name, audio)
+        write_audio(tmp_path / name, Audio(samples, rate))
     assert not list(tmp_path.iterdir())
 
 

@@ -1,4 +1,3 @@
-import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -36,6 +35,7 @@ from studio.store.catalogue import report_completed
 from studio.store.folder_import import import_folders
 from studio.store.records.conversion import Conversion
 from studio.store.tasks import claim, complete, fail, find
+from tests.cards import rewrite_card
 from tests.engine.audio.encoded import several, tone
 
 BASE = "http://127.0.0.1:1"
@@ -175,8 +175,7 @@ def test_start_conversion_refuses_an_untrained_voice_with_too_little_sound(studi
 
 def test_start_conversion_refuses_untrained_use_of_a_voice_without_recordings(studio, recording):
     shutil.copytree(DEMO_VOICES / "kathleen", studio.settings.voices / "old")
-    path = studio.settings.voices / "old" / "card.json"
-    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"format": 2}), encoding="utf-8")
+    rewrite_card(studio.settings.voices / "old", format=2)
     import_folders(studio.database, studio.storage, studio.local)
     with pytest.raises(WrongState, match="'old' was made with an earlier version"):
         start(studio, recording(), model="old", untrained=True)
@@ -190,8 +189,7 @@ def test_start_blend_refuses_an_untrained_voice(studio, package):
 
 def test_start_conversion_and_start_blend_refuse_a_voice_of_an_earlier_base(studio, recording):
     shutil.copytree(DEMO_VOICES / "kathleen", studio.settings.voices / "old")
-    path = studio.settings.voices / "old" / "card.json"
-    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"format": 2}), encoding="utf-8")
+    rewrite_card(studio.settings.voices / "old", format=2)
     import_folders(studio.database, studio.storage, studio.local)
     with pytest.raises(WrongState, match=r"'old' was made with an earlier version .* Train it again"):
         start(studio, recording(), model="old")
