@@ -691,12 +691,6 @@ def test_client_of_a_service_on_this_machine_needs_no_proxy(monkeypatch):
         Client("https://studio.test", "token")
 
 
-def test_models_lists_the_demo_voices_and_filters_by_gender(client):
-    demo = {"everett", "goekhan", "kathleen", "kerstin", "koguchi", "safiye"}
-    assert {voice["id"] for voice in client.models()} >= demo
-    assert {voice["gender"] for voice in client.models(gender="male")} == {"male"}
-
-
 @pytest.mark.parametrize(
     ("status", "call"),
     [
@@ -760,17 +754,6 @@ def test_train_and_wait_cancels_at_the_real_service_and_leaves_the_model_pending
     with pytest.raises(ServiceError) as pending:
         client.convert(tone_as_wav(), mia)
     assert pending.value.status == 409
-
-
-@pytest.mark.slow
-def test_train_and_wait_trains_a_usable_voice_with_the_real_service(client, tmp_path):
-    mia = client.create_model(recordings(tmp_path))
-    seen = []
-    model = client.train_and_wait(mia, 1, poll_s=0.5, timeout_s=PATIENCE_S, report=lambda *told: seen.append(told))
-    assert (model["state"], model["training"]["current_epoch"]) == ("completed", 1)
-    assert seen
-    soundfile.write(tmp_path / "song.wav", tone(1.0), RATE)
-    assert client.convert_and_wait(tmp_path / "song.wav", mia, folder=tmp_path, timeout_s=PATIENCE_S)
 
 
 def recordings(folder: Path) -> Path:

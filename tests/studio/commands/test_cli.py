@@ -340,19 +340,11 @@ BAD_RECORDINGS = [no_file, folder, empty_file, text, truncated, no_samples, not_
 
 
 @pytest.mark.parametrize("make", BAD_RECORDINGS)
-@pytest.mark.parametrize("command", ["convert", "analyse"])
-def test_convert_and_analyse_refuse_a_bad_recording_and_write_nothing(here, command, make):
+@pytest.mark.parametrize("options", [("convert",), ("convert", "--preset", "melodic"), ("analyse",)])
+def test_convert_and_analyse_refuse_a_bad_recording_and_write_nothing(here, options, make):
     make(here / "bad.wav")
     before = names(here)
-    assert_one_sentence(run(command, here / "bad.wav"))
-    assert names(here) == before
-
-
-@pytest.mark.parametrize("make", BAD_RECORDINGS)
-def test_convert_with_a_fixed_preset_refuses_a_bad_recording(here, make):
-    make(here / "bad.wav")
-    before = names(here)
-    assert_one_sentence(run("convert", here / "bad.wav", "--preset", "melodic"))
+    assert_one_sentence(run(*options, here / "bad.wav"))
     assert names(here) == before
 
 
