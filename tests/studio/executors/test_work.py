@@ -136,19 +136,16 @@ def test_run_task_works_on_postgresql_as_on_sqlite(installation, database):
 
 
 @pytest.mark.parametrize(
-    ("content", "model", "code", "words"),
+    ("fault", "model", "code", "words"),
     [
-        (b"RIFF no more", "kathleen", "audio_error", '"vocal.wav" '),
-        (None, "kathleen", "recording_gone", ""),
-        (b"RIFF no more", "nobody", "model_not_found", ""),
+        (lambda recording: recording.write_bytes(b"RIFF no more"), "kathleen", "audio_error", '"vocal.wav" '),
+        (lambda recording: recording.unlink(), "kathleen", "recording_gone", ""),
+        (lambda recording: None, "nobody", "model_not_found", ""),
     ],
 )
-def test_run_task_fails_what_cannot_be_converted(installation, content, model, code, words):
+def test_run_task_fails_what_cannot_be_converted(installation, fault, model, code, words):
     task_id = installation.submit_conversion(model=model)
-    recording = installation.settings.data / f"tasks/{task_id}/input.wav"
-    recording.unlink()
-    if content is not None:
-        recording.write_bytes(content)
+    fault(installation.settings.data / f"tasks/{task_id}/input.wav")
     assert run_task(installation.context(), installation.claim()) == "failed"
     task = installation.task(task_id)
     assert (task.state, task.error_code) == ("failed", code)
