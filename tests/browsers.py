@@ -1,6 +1,7 @@
 """Fixtures for the page in a real browser, on a real service with its workers. Tests are skipped without chromium."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,29 @@ def chromium_program() -> str:
         return chromium.chromium_program()
     except EngineError as missing:
         pytest.skip(str(missing))
+
+
+@contextmanager
+def blank_page(browser: Browser, head: str, **options) -> Iterator[Page]:
+    """A page without a service: what a test puts into it, with the files that its head asks for.
+
+    Fails at the end if a script failed, or the console shows an error.
+    """
+    from studio.page.page_files import page_file  # loads fastapi
+
+    complaints: list[str] = []
+    content = f'<!doctype html><html><head><link rel="icon" href="data:,">{head}</head><body></body></html>'
+    context = browser.new_context(**{"viewport": {"width": 1200, "height": 800}} | options)
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE_MS)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+    page.route("**/page-files/*", lambda route: route.fulfill(path=page_file(route.request.url.rpartition("/")[2])))
+    page.route("**/blank", lambda route: route.fulfill(body=content, content_type="text/html"))
+    page.goto("http://page.test/blank")
+    yield page
+    context.close()
+    assert not complaints
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import gc
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -57,3 +58,13 @@ def pytest_collection_finish() -> None:
     """Leave the thousands of tests out of every later search for garbage."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def torch_threads() -> Iterator[int]:
+    """How many threads torch works on, before the test and after it, whatever it sets."""
+    import torch
+
+    before = torch.get_num_threads()
+    yield before
+    torch.set_num_threads(before)

@@ -1,5 +1,6 @@
 """Fixtures for databases, storage and services. Tests never touch the data of this machine's user."""
 
+import io
 import logging
 import os
 import secrets
@@ -17,9 +18,11 @@ import httpx
 import numpy as np
 import psycopg
 import pytest
+import structlog
 
 from studio.load.trial_service import TrialService, trial_service
 from studio.settings.environment import HOME_VARIABLE
+from studio.settings.logs import start_logs
 from studio.store.database import Database, open_database
 from studio.store.migration import upgrade
 from studio.store.storage import Storage, open_storage
@@ -164,6 +167,21 @@ def sqlite_database(sqlite_template, tmp_path) -> Iterator[Database]:
     database = open_database(f"sqlite:///{file}", busy_s=PATIENCE_S)
     yield database
     database.close()
+
+
+# ---- logs
+
+
+@pytest.fixture
+def logged() -> Iterator[io.StringIO]:
+    """What is logged in this test."""
+    root = logging.getLogger()
+    before, level = root.handlers, root.level
+    stream = io.StringIO()
+    start_logs(stream)
+    yield stream
+    root.handlers, root.level = before, level
+    structlog.reset_defaults()
 
 
 # ---- storages

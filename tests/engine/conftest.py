@@ -66,3 +66,17 @@ def left(monkeypatch) -> list[str]:
     for name in _ENDS:
         monkeypatch.setattr(torch.Tensor, name, counted(name))
     return calls
+
+
+@pytest.fixture
+def by_threads(torch_threads) -> Callable[[Callable[[], bytes]], set[bytes]]:
+    """A way to compute something on one, two and three threads; if it is the same each time, one is left."""
+
+    def computed(compute: Callable[[], bytes]) -> set[bytes]:
+        found = set()
+        for threads in (1, 2, 3):
+            torch.set_num_threads(threads)
+            found.add(compute())
+        return found
+
+    return computed

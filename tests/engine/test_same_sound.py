@@ -9,7 +9,6 @@ needs new ones. They are of `likeness` 1, which was the default.
 
 import hashlib
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,16 +30,14 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def known() -> Iterator[dict[str, str]]:
+def known(torch_threads) -> dict[str, str]:
     """The checksums of this processor, while torch works on one thread, as it did when they were made."""
     version, capability = torch.__version__.partition("+")[0], torch.backends.cpu.get_cpu_capability()
     processor = f"{version} {capability} {torch.cpu.get_capabilities().get('cpu_name', 'unknown')}"
     if processor not in KNOWN:
         pytest.skip(f"There are no checksums for this processor and version of torch ({processor}).")
-    threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    yield KNOWN[processor]
-    torch.set_num_threads(threads)
+    return KNOWN[processor]
 
 
 def digest(*arrays: np.ndarray) -> str:

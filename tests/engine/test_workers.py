@@ -157,26 +157,20 @@ def test_say_calls_in_the_thread_of_the_conversion_and_ends_the_others_when_that
     assert heard == [own, "stopped"]
 
 
+@pytest.mark.usefixtures("torch_threads")
 def test_torch_works_on_one_thread_inside_and_as_before_outside():
-    before = torch.get_num_threads()
     torch.set_num_threads(3)
-    try:
-        with Workers(2) as workers:
-            inside = workers.beside(torch.get_num_threads, torch.get_num_threads, torch.get_num_threads)
-            assert inside == (1, 1, 1)
-        assert (torch.get_num_threads(), in_a_thread(torch.get_num_threads)) == (3, 3)
-    finally:
-        torch.set_num_threads(before)
+    with Workers(2) as workers:
+        inside = workers.beside(torch.get_num_threads, torch.get_num_threads, torch.get_num_threads)
+        assert inside == (1, 1, 1)
+    assert (torch.get_num_threads(), in_a_thread(torch.get_num_threads)) == (3, 3)
 
 
+@pytest.mark.usefixtures("torch_threads")
 def test_workers_are_as_many_as_torch_has_threads():
-    before = torch.get_num_threads()
     torch.set_num_threads(1)
-    try:
-        assert Workers().threads == 1
-        assert (Workers(5).threads, Workers(lambda: 0).threads) == (5, 1)
-    finally:
-        torch.set_num_threads(before)
+    assert Workers().threads == 1
+    assert (Workers(5).threads, Workers(lambda: 0).threads) == (5, 1)
 
 
 def test_workers_are_fewer_where_memory_is_short(monkeypatch):

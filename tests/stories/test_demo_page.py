@@ -91,10 +91,3 @@ def test_demo_page_shows_queue_position_and_estimated_start(new_visitor, tmp_pat
     for page in (second, first):
         page.get_by_role("button", name="Cancel", exact=True).click()
         expect(page.locator("#convert-ended")).to_contain_text("was cancelled")
-
-
-def test_demo_page_answers_api_paths_with_a_json_404(visitor, studio_page):
-    for path in ("/models", "/tasks/x", "/check-task/x", "/docs"):
-        answer = visitor.request.get(studio_page.base_url + path)
-        assert (answer.status, answer.headers["content-type"]) == (404, "application/problem+json"), path
-        assert answer.json()["code"] == "api_off"

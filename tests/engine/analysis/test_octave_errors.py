@@ -95,32 +95,26 @@ def test_octave_doubts_finds_each_place():
     assert [one.by for one in octave_doubts(curve(wrong, voicing))] == [-1, 1]
 
 
-@pytest.mark.parametrize(
-    ("notes", "rest"),
-    [
-        ((57, 64, 57), 0),  # a fifth
-        ((57, 66, 57), 0),
-        ((57, 69, 57), 15),  # an octave, after a breath
-        ((48, 72, 48), 0),  # two octaves: not for an octave edit
-    ],
-)
-def test_octave_doubts_finds_none_in_what_is_sung(notes, rest):
-    assert octave_doubts(curve(*melody(*notes, rest=rest))) == []
-
-
-def test_octave_doubts_finds_none_in_a_glide_of_an_octave():
+def glide() -> tuple[np.ndarray, np.ndarray]:
     semitones, voicing = melody(57, 57, 69, 69)
-    semitones[50:70] = np.linspace(57, 69, 20)  # in 0.2 s, as it can be sung
+    semitones[50:70] = np.linspace(57, 69, 20)
+    return semitones, voicing
+
+
+SUNG = {
+    "a fifth": melody(57, 64, 57),
+    "more than a fifth": melody(57, 66, 57),
+    "an octave after a breath": melody(57, 69, 57, rest=15),
+    "two octaves, which are not for an octave edit": melody(48, 72, 48),
+    "a long passage in another octave": melody(57, 69, 57, frames=200),
+    "a glide of an octave in 0.2 s": glide(),
+    "no voice": (np.full(50, 50.0), np.zeros(50)),
+}
+
+
+@pytest.mark.parametrize(("semitones", "voicing"), SUNG.values(), ids=SUNG)
+def test_octave_doubts_finds_none_in_what_is_sung(semitones, voicing):
     assert octave_doubts(curve(semitones, voicing)) == []
-
-
-def test_octave_doubts_leaves_a_long_passage_in_another_octave():
-    semitones, voicing = melody(57, 69, 57, frames=200)
-    assert octave_doubts(curve(semitones, voicing)) == []
-
-
-def test_octave_doubts_finds_none_without_voice():
-    assert octave_doubts(curve(np.full(50, 50.0), np.zeros(50))) == []
 
 
 def test_octave_doubts_are_where_the_edit_brings_the_note_back():

@@ -29,10 +29,36 @@ def heard(samples: np.ndarray) -> Words:
     return words_of(analyse_clip(Audio(samples[None].astype(np.float32), SAMPLE_RATE), augmentations=0))
 
 
-def test_near_duplicates_maps_a_copy_to_its_original():
-    recordings = [words_at_random(seed) for seed in range(5)]
-    assert near_duplicates(recordings) == {}
-    assert near_duplicates([*recordings, with_wrong_bits(recordings[2], 0.08)]) == {5: 2}
+FIVE = [words_at_random(seed) for seed in range(5)]
+FIRST, LONG = FIVE[0], words_at_random(0, 700)
+SILENT = np.zeros(FRAMES, np.uint32), np.zeros(FRAMES, bool)
+
+
+def with_part_of(words: Words, other: Words, places: slice, others: slice) -> Words:
+    changed = words[0].copy()
+    changed[places] = other[0][others]
+    return changed, words[1]
+
+
+KNOWN = {
+    "nothing": ([], {}),
+    "others": (FIVE, {}),
+    "a copy": ([*FIVE, with_wrong_bits(FIVE[2], 0.08)], {5: 2}),
+    "copies of copies": ([FIRST, FIRST, with_wrong_bits(FIRST, 0.05), cut(FIRST, 0, 300)], {1: 0, 2: 0, 3: 0}),
+    "a short passage in both": ([FIRST, with_part_of(FIVE[1], FIRST, slice(50, 150), slice(20, 120))], {}),
+    "a small overlap": ([cut(LONG, 0, 400), cut(LONG, 300, 700)], {}),
+    "a large overlap": ([cut(LONG, 0, 400), cut(LONG, 100, 500)], {1: 0}),
+    "too many other bits in a pair that is looked at": (
+        [FIRST, with_part_of(with_wrong_bits(FIRST, 0.4), FIRST, slice(None, None, 40), slice(None, None, 40))],
+        {},
+    ),
+    "silence": ([SILENT, SILENT], {}),
+}
+
+
+@pytest.mark.parametrize(("recordings", "originals"), KNOWN.values(), ids=KNOWN)
+def test_near_duplicates_maps_copies_to_their_originals(recordings, originals):
+    assert near_duplicates(recordings) == originals
 
 
 @pytest.mark.parametrize(("start", "stop"), [(0, 250), (150, FRAMES), (30, 390)])
@@ -40,36 +66,6 @@ def test_near_duplicates_finds_a_part_in_either_order(start, stop):
     whole = words_at_random(0)
     assert near_duplicates([whole, cut(whole, start, stop)]) == {1: 0}
     assert near_duplicates([cut(whole, start, stop), whole]) == {1: 0}
-
-
-def test_near_duplicates_ignores_recordings_sharing_a_short_passage():
-    first, second = words_at_random(0), words_at_random(1)
-    second[0][50:150] = first[0][20:120]
-    assert near_duplicates([first, second]) == {}
-
-
-def test_near_duplicates_finds_large_overlaps_but_not_small_ones():
-    whole = words_at_random(0, 700)
-    assert near_duplicates([cut(whole, 0, 400), cut(whole, 300, 700)]) == {}
-    assert near_duplicates([cut(whole, 0, 400), cut(whole, 100, 500)]) == {1: 0}
-
-
-def test_near_duplicates_ignores_recordings_with_too_many_different_bits():
-    first = words_at_random(0)
-    changed = with_wrong_bits(first, 0.4)
-    changed[0][::40] = first[0][::40]  # so that the pair is looked at
-    assert near_duplicates([first, changed]) == {}
-
-
-def test_near_duplicates_ignores_silence():
-    silent = np.zeros(FRAMES, np.uint32), np.zeros(FRAMES, bool)
-    assert near_duplicates([silent, silent]) == {}
-    assert near_duplicates([]) == {}
-
-
-def test_near_duplicates_maps_copies_of_copies_to_the_first():
-    first = words_at_random(0)
-    assert near_duplicates([first, first, with_wrong_bits(first, 0.05), cut(first, 0, 300)]) == {1: 0, 2: 0, 3: 0}
 
 
 def test_near_duplicates_compares_few_of_the_pairs_of_two_thousand_recordings(monkeypatch):

@@ -24,6 +24,7 @@ from engine.voices.card import (
 )
 from engine.voices.card_rules import LONGEST_IDENTIFIER, is_identifier
 from studio.settings.environment import load_settings
+from tests.cards import rewrite_card
 from tests.engine.voices.test_voice import CARD
 
 
@@ -46,28 +47,19 @@ def test_list_voices_sorts_by_name_and_accepts_a_missing_folder(folder, tmp_path
 
 @pytest.mark.parametrize("field", ["name", "gender", "pitch", "licence", "consent"])
 def test_load_card_refuses_a_card_with_a_missing_field(folder, field):
-    path = folder / "anna" / "card.json"
-    values = json.loads(path.read_text(encoding="utf-8"))
-    del values[field]
-    path.write_text(json.dumps(values), encoding="utf-8")
+    rewrite_card(folder / "anna", field)
     with pytest.raises(VoiceError, match="damaged"):
         load_card(folder / "anna")
 
 
 def test_load_card_ignores_unknown_fields(folder):
-    path = folder / "anna" / "card.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"mood": "happy"}), encoding="utf-8")
+    rewrite_card(folder / "anna", mood="happy")
     assert load_card(folder / "anna") == CARD
 
 
 def test_pitch_statistics_of_known_notes():
     assert pitch_statistics(np.linspace(40, 60, 101)) == PitchStatistics(41.0, 50.0, 59.0)
     assert pitch_statistics(np.zeros(0)) == PitchStatistics(50.0, 57.0, 64.0)
-
-
-def rewrite(folder, **changes):
-    path = folder / "card.json"
-    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | changes), encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -94,7 +86,7 @@ def rewrite(folder, **changes):
     ],
 )  # fmt: skip
 def test_load_card_refuses_an_invalid_value_and_names_the_field(folder, field, value):
-    rewrite(folder / "anna", **{field: value})
+    rewrite_card(folder / "anna", **{field: value})
     with pytest.raises(VoiceError, match=rf"damaged \({field} must be .*\); import the voice again"):
         load_card(folder / "anna")
 
@@ -112,7 +104,7 @@ def test_load_card_refuses_a_malicious_card(folder, other):
 
 def test_pitch_where_returns_spoken_and_sung_pitch_as_measured(folder):
     spoken, sung = {"low": 50.0, "median": 52.5, "high": 57.0}, {"low": 56.0, "median": 60.5, "high": 70.0}
-    rewrite(folder / "anna", spoken_pitch=spoken, sung_pitch=sung)
+    rewrite_card(folder / "anna", spoken_pitch=spoken, sung_pitch=sung)
     card = load_card(folder / "anna")
     assert card.pitch_where(sung=False) == PitchStatistics(**spoken)
     assert card.pitch_where(sung=True) == PitchStatistics(**sung)
@@ -126,7 +118,7 @@ MEASURED = {"vocal_range": {"min": "F3", "max": "C5"}, "pitch": asdict(CARD.pitc
     ("known", "name", "sung"), [("sung_pitch", "spoken_pitch", False), ("spoken_pitch", "sung_pitch", True)]
 )
 def test_a_card_without_one_of_both_pitches_estimates_it_and_says_so(folder, known, name, sung):
-    rewrite(folder / "anna", **MEASURED, **{known: asdict(CARD.pitch)})
+    rewrite_card(folder / "anna", **MEASURED, **{known: asdict(CARD.pitch)})
     before = (folder / "anna" / CARD_FILE).read_bytes()
     card = load_card(folder / "anna")
     assert (card.is_estimated(sung), card.is_estimated(not sung)) == (True, False)
@@ -139,12 +131,12 @@ def test_a_card_without_one_of_both_pitches_estimates_it_and_says_so(folder, kno
     assert written["estimated"] == {name: asdict(card.pitch_where(sung))}
     (folder / "anna" / CARD_FILE).write_text(card_text(card), encoding="utf-8")
     assert load_card(folder / "anna") == card  # in whatever words a file states the estimate, it is found anew
-    rewrite(folder / "anna", estimated={name: {"low": 1, "median": 2, "high": 3}})
+    rewrite_card(folder / "anna", estimated={name: {"low": 1, "median": 2, "high": 3}})
     assert load_card(folder / "anna").pitch_where(sung) == card.pitch_where(sung)
 
 
 def test_an_estimate_of_a_card_follows_gender_and_age(folder):
-    rewrite(folder / "anna", sung_pitch=asdict(CARD.pitch))
+    rewrite_card(folder / "anna", sung_pitch=asdict(CARD.pitch))
     woman = load_card(folder / "anna")
     spoken = [replace(woman, gender=gender).pitch_where(sung=False).median for gender in ("male", None, "female")]
     assert spoken == sorted(spoken)
@@ -152,11 +144,11 @@ def test_an_estimate_of_a_card_follows_gender_and_age(folder):
 
 
 def test_range_where_is_lower_for_estimated_speech_and_reaches_higher_for_estimated_singing(folder):
-    rewrite(folder / "anna", **MEASURED, sung_pitch=asdict(CARD.pitch))
+    rewrite_card(folder / "anna", **MEASURED, sung_pitch=asdict(CARD.pitch))
     card = load_card(folder / "anna")
     assert card.range_where(sung=True) == MEASURED["vocal_range"]
     assert card.range_where(sung=False) == {"min": "C#3", "max": "C#4"}  # median 54.5
-    rewrite(folder / "anna", sung_pitch=None, spoken_pitch=asdict(CARD.pitch))
+    rewrite_card(folder / "anna", sung_pitch=None, spoken_pitch=asdict(CARD.pitch))
     card = load_card(folder / "anna")
     assert card.range_where(sung=False) == MEASURED["vocal_range"]
     assert card.range_where(sung=True) == {"min": "F3", "max": "C5"}  # she speaks as high as others sing
@@ -169,17 +161,14 @@ def test_range_where_leaves_a_stated_range_and_an_unknown_one(stated):
 
 
 def test_load_card_reads_an_old_card_without_spoken_and_sung_pitch(folder):
-    path = folder / "anna" / CARD_FILE
-    values = json.loads(path.read_text(encoding="utf-8"))
-    del values["spoken_pitch"], values["sung_pitch"]
-    path.write_text(json.dumps(values), encoding="utf-8")
+    rewrite_card(folder / "anna", "spoken_pitch", "sung_pitch")
     card = load_card(folder / "anna")
     assert card.pitch_where(sung=False) == card.pitch_where(sung=True) == CARD.pitch
     assert card.estimates == {}  # of neither is anything known
 
 
 def test_load_card_turns_nan_in_training_figures_into_null(folder):
-    rewrite(folder / "anna", training={"loss": float("nan")})
+    rewrite_card(folder / "anna", training={"loss": float("nan")})
     assert load_card(folder / "anna").training == {"loss": None}
 
 

@@ -24,7 +24,7 @@ from engine.voices.card import VoiceCard, list_voices, load_card
 from engine.voices.imported import load_any_voice
 from engine.voices.package import PACKAGE_SUFFIX, export_voice, import_voice
 from engine.voices.voice import Voice, load_voice, save_voice
-from tests.cards import update_card
+from tests.cards import rewrite_card, update_card
 
 CARD = VoiceCard(
     id="anna", name="Änna", gender="female", age=None, description="A clear voice.", base_language="de",
@@ -175,8 +175,7 @@ def test_export_and_import_voice_round_trip_a_demo_voice(tmp_path, voices):
 def test_export_voice_accepts_and_import_voice_refuses_an_earlier_format(home, tmp_path, voices):
     old = tmp_path / "old"
     shutil.copytree(home, old)
-    card = json.loads((old / "card.json").read_text(encoding="utf-8"))
-    (old / "card.json").write_text(json.dumps(card | {"format": 2}), encoding="utf-8")
+    rewrite_card(old, format=2)
     package = export_voice(old, tmp_path / "old.voice.zip")
     assert_refused(
         package, voices, r"made with an earlier version .* import one that was made with this version", VoiceError

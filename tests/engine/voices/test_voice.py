@@ -19,6 +19,7 @@ from engine.voices.card import VoiceCard, list_voices, load_card
 from engine.voices.card_rules import FORMAT
 from engine.voices.imported import voice_of
 from engine.voices.voice import Voice, load_voice, save_voice
+from tests.cards import rewrite_card
 
 CARD = VoiceCard(
     id="anna", name="Anna", gender="female", age="adult", description="A clear voice.", base_language="de",
@@ -203,11 +204,6 @@ def test_installed_voices_have_complete_cards_previews_and_finite_weights(card):
 # ---- what nobody has stated, and what nobody may state
 
 
-def rewrite(folder, **changes):
-    path = folder / "card.json"
-    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | changes), encoding="utf-8")
-
-
 def test_save_voice_keeps_unknown_fields_of_a_card_empty(folder):
     unsaid = dict.fromkeys(("gender", "age", "base_language", "genre", "voice_type"))
     card = replace(CARD, **unsaid, consent={}, other={"mood": {"happy": [1, None]}})
@@ -216,7 +212,7 @@ def test_save_voice_keeps_unknown_fields_of_a_card_empty(folder):
 
 
 def test_load_voice_refuses_a_card_of_a_later_format(folder):
-    rewrite(folder / "anna", format=FORMAT + 1)
+    rewrite_card(folder / "anna", format=FORMAT + 1)
     with pytest.raises(VoiceError, match="later version of Timbre Studio; update"):
         load_voice("anna", folder)
 
@@ -224,7 +220,7 @@ def test_load_voice_refuses_a_card_of_a_later_format(folder):
 @pytest.mark.parametrize("format", range(1, FORMAT))
 def test_load_voice_refuses_a_voice_of_an_earlier_base_but_list_voices_lists_it(folder, format):
     """It is listed, so that it can be made again or deleted, but cannot convert."""
-    rewrite(folder / "anna", format=format)
+    rewrite_card(folder / "anna", format=format)
     assert "anna" in [card.id for card in list_voices(folder)]
     assert load_card(folder / "anna").is_earlier
     (folder / "anna" / "weights.safetensors").write_bytes(b"whatever it was")
@@ -233,10 +229,7 @@ def test_load_voice_refuses_a_voice_of_an_earlier_base_but_list_voices_lists_it(
 
 
 def test_load_card_reads_a_card_without_a_format_as_format_1(folder):
-    path = folder / "anna" / "card.json"
-    values = json.loads(path.read_text(encoding="utf-8"))
-    del values["format"]
-    path.write_text(json.dumps(values), encoding="utf-8")
+    rewrite_card(folder / "anna", "format")
     assert load_card(folder / "anna").format == 1
 
 

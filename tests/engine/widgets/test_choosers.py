@@ -1,4 +1,3 @@
-import json
 import shutil
 
 import numpy as np
@@ -6,9 +5,10 @@ import pytest
 
 from engine.audio.files import Audio, write_audio
 from engine.errors import AudioError, EngineError, VoiceError
-from engine.voices.card import CARD_FILE, DEMO_VOICES, list_voices
+from engine.voices.card import DEMO_VOICES, list_voices
 from engine.voices.card_rules import FORMAT
 from engine.widgets.choosers import SAMPLES, RecordingChooser, voice_chooser
+from tests.cards import rewrite_card
 
 
 @pytest.fixture
@@ -98,8 +98,7 @@ def test_voice_chooser_excludes_voices_of_an_earlier_base(tmp_path):
     with pytest.raises(VoiceError, match="no usable voice here"):
         voice_chooser(tmp_path)
     shutil.copytree(DEMO_VOICES / "koguchi", tmp_path / "old")
-    card = json.loads((tmp_path / "old" / CARD_FILE).read_text(encoding="utf-8"))
-    (tmp_path / "old" / CARD_FILE).write_text(json.dumps(card | {"format": FORMAT - 1}), encoding="utf-8")
+    rewrite_card(tmp_path / "old", format=FORMAT - 1)
     with pytest.raises(VoiceError, match="no usable voice here"):
         voice_chooser(tmp_path)
     with pytest.raises(VoiceError, match="'old' was made with an earlier version"):

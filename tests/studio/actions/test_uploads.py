@@ -23,12 +23,6 @@ def large(folder, megabytes: float):
     return path
 
 
-def test_take_upload_copies_the_file_and_keeps_the_original(studio, tmp_path):
-    upload = large(tmp_path, 0.1)
-    copy = receive_upload(studio, upload, tmp_path / "copy")
-    assert copy.stat().st_size == upload.stat().st_size
-
-
 @pytest.fixture
 def hosted(studio):
     """The studio as one that other machines can reach."""

@@ -184,18 +184,32 @@ def test_convert_puts_its_conversions_in_a_project_with_the_name_given(here, sou
     assert run("projects", "delete", "Summer", "--yes").stderr.startswith("Deleted 2 conversions")
 
 
-@pytest.mark.parametrize("arguments", [("nothing.wav",), ("vocal.wav", "nothing.wav"), ("no/*.wav",), ("empty",)])
-def test_convert_notices_missing_files_before_it_loads_anything_heavy(here, source, arguments):
+def typed(code: str, *arguments: Any, **environment: str) -> "subprocess.CompletedProcess[str]":
+    """Run a program of its own, in which `main` is the command line."""
+    code = f"import sys\nfrom studio.commands.cli import main\n{code}"
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | environment)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("nothing.wav",), "not exist"),
+        (("vocal.wav", "nothing.wav"), "not exist"),
+        (("no/*.wav",), "not exist"),
+        (("empty",), "no recordings"),
+        (("vocal.wav", "-v", "koguchii"), "did you mean koguchi"),
+        (("vocal.wav", "-v", "nobody"), "There is no voice 'nobody'"),
+        (("vocal.wav", "-o", "x.xyz"), 'cannot be saved as a ".xyz" file'),
+    ],
+)
+def test_convert_refuses_what_cannot_be_before_it_loads_anything_heavy(here, source, arguments, said):
     (here / "empty").mkdir()
-    code = (
-        "import sys; from studio.commands.cli import main\n"
-        "try: main(sys.argv[1:])\n"
-        "except SystemExit as end: print(sorted({'torch', 'sqlalchemy', 'soundfile'} & set(sys.modules)), end.code)"
-    )
-    command = [sys.executable, "-c", code, "convert", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=here)
+    heavy = "{'torch', 'sqlalchemy', 'soundfile', 'librosa'} & set(sys.modules)"
+    end = f"try: main(sys.argv[1:])\nexcept SystemExit as end: print(sorted({heavy}), end.code)"
+    done = typed(end, "convert", *arguments)
     assert done.stdout == "[] 1\n"
-    assert "not exist" in done.stderr or "no recordings" in done.stderr
+    assert said in done.stderr
 
 
 @pytest.mark.parametrize("preset", ["melodic", "rhythmic", "spoken"])
@@ -340,19 +354,11 @@ BAD_RECORDINGS = [no_file, folder, empty_file, text, truncated, no_samples, not_
 
 
 @pytest.mark.parametrize("make", BAD_RECORDINGS)
-@pytest.mark.parametrize("command", ["convert", "analyse"])
-def test_convert_and_analyse_refuse_a_bad_recording_and_write_nothing(here, command, make):
+@pytest.mark.parametrize("options", [("convert",), ("convert", "--preset", "melodic"), ("analyse",)])
+def test_convert_and_analyse_refuse_a_bad_recording_and_write_nothing(here, options, make):
     make(here / "bad.wav")
     before = names(here)
-    assert_one_sentence(run(command, here / "bad.wav"))
-    assert names(here) == before
-
-
-@pytest.mark.parametrize("make", BAD_RECORDINGS)
-def test_convert_with_a_fixed_preset_refuses_a_bad_recording(here, make):
-    make(here / "bad.wav")
-    before = names(here)
-    assert_one_sentence(run("convert", here / "bad.wav", "--preset", "melodic"))
+    assert_one_sentence(run(*options, here / "bad.wav"))
     assert names(here) == before
 
 
@@ -567,10 +573,7 @@ def test_main_makes_threads_wait_passively_unless_configured(monkeypatch, given,
 
 
 def test_cli_help_works_without_loading_the_engine():
-    code = (
-        "import sys, studio.commands.cli; sys.exit(sorted({'torch', 'librosa', 'matplotlib'} & set(sys.modules)) or 0)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = typed("sys.exit(sorted({'torch', 'librosa', 'matplotlib'} & set(sys.modules)) or 0)")
     assert done.returncode == 0, f"loaded by studio.commands.cli: {done.stderr}"
     assert "convert" in run("--help").stdout
 
@@ -617,45 +620,23 @@ def test_texts_use_the_name_of_the_installation_at_hand(tmp_path, monkeypatch, c
     assert installed_name(called) == shown
 
 
-def test_texts_use_the_name_that_the_program_was_called_by(tmp_path):
-    code = "import sys; sys.argv[0] = '/elsewhere/timbre-studio'; from studio.commands.cli import main; main()"
+def test_texts_use_the_name_that_the_program_was_called_by():
     for arguments in (["voices", "export", "nobody"], ["convert"]):
-        done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+        done = typed("sys.argv[0] = '/elsewhere/timbre-studio'; main()", *arguments)
         assert f"timbre-studio {arguments[0]}" in done.stderr
 
 
-@pytest.mark.parametrize(("words", "completed"), [("convert --voice ko", "koguchi"), ("voices export go", "goekhan")])
-def test_shells_complete_voices(words, completed):
-    code = "import sys; sys.argv[0] = 'timbre-studio'; from studio.commands.cli import main; main()"
-    count = str(len(words.split()))
-    asked = {"_TIMBRE_STUDIO_COMPLETE": "complete_bash", "COMP_WORDS": f"timbre-studio {words}", "COMP_CWORD": count}
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | asked, check=False)
+@pytest.mark.parametrize(
+    ("words", "completed"), [("convert --voice ko", "koguchi"), ("voices export go", "goekhan"), ("con", "convert")]
+)
+def test_shells_complete_commands_and_voices(words, completed):
+    words, count = f"timbre-studio {words}", str(len(words.split()))
+    asked = {"_TIMBRE_STUDIO_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": count}
+    done = typed("sys.argv[0] = 'timbre-studio'; main()", **asked)
     assert done.stdout.split() == [completed], done.stderr
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [(("-v", "koguchii"), "did you mean koguchi"), (("-v", "nobody"), "There is no voice 'nobody'"),
-     (("-o", "x.xyz"), 'cannot be saved as a ".xyz" file')],
-)  # fmt: skip
-def test_convert_checks_voice_and_output_before_anything_heavy_is_loaded(source, options, said):
-    code = (
-        "import sys\nfrom studio.commands.cli import main\ntry:\n    main(sys.argv[1:])\n"
-        "finally:\n    print(sorted({'torch', 'sqlalchemy', 'librosa'} & set(sys.modules)))"
-    )
-    command = [sys.executable, "-c", code, "convert", str(source), *options]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert said in done.stderr
-    assert done.stdout.strip() == "[]"
-
-
 def test_completion_is_for_the_installed_program():
-    code = "import sys; sys.argv[0] = 'timbre-studio'; from studio.commands.cli import main; main()"
-    asked = {"_TIMBRE_STUDIO_COMPLETE": "complete_bash", "COMP_WORDS": "timbre-studio con", "COMP_CWORD": "1"}
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | asked, check=False)
-    assert done.stdout.split() == ["convert"]
     refused = run("--show-completion")
     assert refused.exit_code == 2
     assert "timbre-studio" in refused.stderr

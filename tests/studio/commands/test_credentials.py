@@ -36,13 +36,6 @@ def test_verify_exits_with_1_for_a_changed_file(made):
     assert json.loads(result.stdout)["state"] == "changed"
 
 
-def test_verify_refuses_a_file_that_is_not_audio(tmp_path, home):
-    (tmp_path / "notes.txt").write_text("Dear diary")
-    result = run("verify", tmp_path / "notes.txt")
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert "not an audio file" in result.stderr
-
-
 def test_verify_checks_the_other_files_after_one_that_cannot_be_checked(made, tmp_path):
     (tmp_path / "notes.txt").write_text("Dear diary")
     result = run("verify", tmp_path / "missing.wav", made, tmp_path / "notes.txt", made)
@@ -66,9 +59,12 @@ def test_verify_never_calls_an_archive_changed(made, tmp_path, kind):
     assert "is an archive" in result.stderr
 
 
-def test_verify_takes_texts_about_credentials_for_what_they_are(tmp_path, home):
-    (tmp_path / "notes.txt").write_text("c2pa.claim and jumdc2pa are parts of a manifest")
-    assert "not an audio file" in run("verify", tmp_path / "notes.txt").stderr
+@pytest.mark.parametrize("text", ["Dear diary", "c2pa.claim and jumdc2pa are parts of a manifest"])
+def test_verify_refuses_a_file_that_is_not_audio(tmp_path, home, text):
+    (tmp_path / "notes.txt").write_text(text)
+    result = run("verify", tmp_path / "notes.txt")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "not an audio file" in result.stderr
 
 
 def test_verify_still_calls_a_file_changed_whose_first_bytes_are_lost(made):

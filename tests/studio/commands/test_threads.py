@@ -51,9 +51,7 @@ def test_convert_gives_its_task_the_threads(home, monkeypatch):
         assert contexts.pop().threads == threads
 
 
-def test_compute_on_leaves_all_threads_where_none_are_given():
-    before = torch.get_num_threads()
-    for given, used in ((None, before), (0, before), (2, 2)):
+def test_compute_on_leaves_all_threads_where_none_are_given(torch_threads):
+    for given, used in ((None, torch_threads), (0, torch_threads), (2, 2)):
         compute_on(given)
         assert torch.get_num_threads() == used
-    torch.set_num_threads(before)

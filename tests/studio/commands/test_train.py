@@ -155,16 +155,6 @@ def test_train_names_the_command_to_continue_after_a_stop(home, recordings, monk
         assert find_model(studio.database, studio.local, "anna").state == "pending"
 
 
-def test_train_reports_a_failed_training_in_one_sentence(home, recordings, monkeypatch):
-    def train_dataset(dataset, plan, report, device):
-        raise TrainingError("It cannot go on.")
-
-    monkeypatch.setattr(engine.training.train, "train_dataset", train_dataset)
-    result = run("train", "anna")
-    assert (result.exit_code, result.stderr) == (1, "It cannot go on.\n")
-    assert not (home / "voices").exists()
-
-
 def test_train_estimate_prints_the_time_without_training(home, recordings, trainings, monkeypatch):
     monkeypatch.setattr(engine.training.train, "usable_clips", lambda dataset, report: ["clip"])
     monkeypatch.setattr(
@@ -235,14 +225,16 @@ def test_train_records_a_completed_task_and_the_model_state(trainings, queue):
     assert (model.state, model.voice_key, model.epoch, model.epochs) == ("completed", "voices/anna", 10, 10)
 
 
-def test_train_keeps_its_task_from_workers(recordings, monkeypatch, queue):
+def test_train_keeps_its_task_from_workers_and_says_why_it_failed(home, recordings, monkeypatch, queue):
     def train_dataset(dataset, plan, report, device):
         with local_studio() as studio:
             assert claim(studio.database, "a worker", ["training"], 60.0) is None
         raise TrainingError("It cannot go on.")
 
     monkeypatch.setattr(engine.training.train, "train_dataset", train_dataset)
-    assert run("train", "anna").stderr == "It cannot go on.\n"
+    result = run("train", "anna")
+    assert (result.exit_code, result.stderr) == (1, "It cannot go on.\n")
+    assert not (home / "voices").exists()
     assert [(task.state, task.error) for task in queue()] == [("failed", "It cannot go on.")]
     assert "training failed" in next(line for line in run("voices").stdout.splitlines() if "anna" in line)
 

@@ -14,7 +14,7 @@ from engine.voices.card_rules import FORMAT
 from engine.voices.voice import load_voice
 from studio.commands.cli import app
 from studio.store.workspaces import alone_in_training, alone_with_untrained
-from tests.cards import update_card
+from tests.cards import rewrite_card, update_card
 from tests.command_line import assert_one_sentence, run
 
 
@@ -23,8 +23,7 @@ def own(home) -> Path:
     """The folder of a voice of the user's own, called Anna."""
     folder = home / "voices" / "anna"
     shutil.copytree(DEMO_VOICES / "kathleen", folder)
-    card = json.loads((folder / "card.json").read_text(encoding="utf-8"))
-    (folder / "card.json").write_text(json.dumps(card | {"id": "anna"}), encoding="utf-8")
+    rewrite_card(folder, id="anna")
     update_card(folder, name="Anna", voice_type=None, gender=None, genre=None)
     return folder
 
@@ -60,8 +59,7 @@ def test_voices_lists_own_untrained_and_demo_voices(own, recordings):
 def test_voices_shows_whole_ids_in_a_narrow_terminal(own):
     longest = own.with_name("somebody-with-a-very-long-name")
     own.rename(longest)
-    card = json.loads((longest / "card.json").read_text(encoding="utf-8"))
-    (longest / "card.json").write_text(json.dumps(card | {"id": longest.name}), encoding="utf-8")
+    rewrite_card(longest, id=longest.name)
     assert longest.name in CliRunner().invoke(app, ["voices"], env={"COLUMNS": "80"}).stdout
 
 
@@ -136,8 +134,7 @@ def test_convert_reuses_an_untrained_voice_until_its_recordings_change(mia, here
 
 @pytest.mark.system
 def test_convert_uses_the_untrained_voice_in_place_of_one_of_an_earlier_base(mia, own, home):
-    path = own / "card.json"
-    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"format": FORMAT - 1}), encoding="utf-8")
+    rewrite_card(own, format=FORMAT - 1)
     own.rename(home / "voices" / "mia")
     assert "Mia is untrained" in run("convert", "vocal.wav", "--voice", "mia").stderr
 
@@ -186,14 +183,12 @@ def test_voices_import_of_what_is_here_already_makes_no_second_voice(own, here):
     run("voices", "export", "anna")
     assert run("voices", "import", "anna.voice.zip").stdout == "anna\n"
     assert "anna-2" not in ids()
-    card = own / "card.json"
-    card.write_text(json.dumps(json.loads(card.read_text("utf-8")) | {"description": "Another."}), encoding="utf-8")
+    rewrite_card(own, description="Another.")
     assert run("voices", "import", "anna.voice.zip").stdout == "anna-2\n"  # its profile differs
 
 
 def test_voices_marks_and_exports_a_voice_of_an_earlier_base(own, here):
-    path = own / "card.json"
-    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"format": FORMAT - 1}), encoding="utf-8")
+    rewrite_card(own, format=FORMAT - 1)
     shown = next(line for line in run("voices").stdout.splitlines() if "anna" in line)
     assert "again" in shown
     assert "anna" not in {one["id"] for one in json.loads(run("voices", "--json").stdout)["models"]}

@@ -56,13 +56,6 @@ def test_command_help_is_english_without_a_language_setting(german):
     assert "Wie es klingt" not in shown
 
 
-def test_language_option_refuses_an_unknown_language_and_lists_the_known():
-    result = run("--language", "xx", "voices")
-    assert result.exit_code == 2
-    assert "There is no language 'xx'" in result.stderr
-    assert "zh-Hans" in result.stderr
-
-
 def test_language_option_translates_errors_but_not_json(german):
     result = run("--language", "de", "voices", "export", "nobody")
     assert (result.exit_code, result.stdout) == (1, "")

@@ -149,26 +149,22 @@ def twice_tried(database, storage, me, asked) -> str:
     return place
 
 
-def test_sweep_keeps_the_original_take_of_an_edit(database, storage, me):
-    def edited(place):
-        sources = EditSources(f"{place}/own/1.wav", f"{place}/own/2.npz")
-        return written(Conversion(f"{place}/input.wav", {}, edit=Edit("a", "a", 1, [], sources)))
-
-    place = twice_tried(database, storage, me, edited)
-    assert sweep(database, storage, KEPT).attempts == 1
-    assert below(storage, place) == ["2/groundwork.npz", "2/take-1.wav", "input.wav", "own/1.wav", "own/2.npz"]
+def edited(place: str) -> dict:
+    sources = EditSources(f"{place}/own/1.wav", f"{place}/own/2.npz")
+    return written(Conversion(f"{place}/input.wav", {}, edit=Edit("a", "a", 1, [], sources)))
 
 
-def test_sweep_keeps_the_takes_of_a_comp(database, storage, me):
+def comped(place: str) -> dict:
+    statement = Statement("mia", "Mia", None, {}, None, "0")
+    of = CompSource(OutputSettings("mia", 0, "melodic"), {}, False, statement, (0.0,))
+    comp = Comp((f"{place}/own/1.wav", f"{place}/own/2.npz"), (CompPart(0.0, 0),), (ChosenTake("a", 1),), of)
+    return written(Conversion(f"{place}/input.wav", {}, comp=comp))
+
+
+@pytest.mark.parametrize("asked", [edited, comped])
+def test_sweep_keeps_the_takes_that_an_edit_or_a_comp_is_made_of(database, storage, me, asked):
     """They were deleted after a second attempt, so that the comp could not be made again."""
-
-    def comped(place):
-        statement = Statement("mia", "Mia", None, {}, None, "0")
-        of = CompSource(OutputSettings("mia", 0, "melodic"), {}, False, statement, (0.0,))
-        comp = Comp((f"{place}/own/1.wav", f"{place}/own/2.npz"), (CompPart(0.0, 0),), (ChosenTake("a", 1),), of)
-        return written(Conversion(f"{place}/input.wav", {}, comp=comp))
-
-    place = twice_tried(database, storage, me, comped)
+    place = twice_tried(database, storage, me, asked)
     assert sweep(database, storage, KEPT).attempts == 1
     assert below(storage, place) == ["2/groundwork.npz", "2/take-1.wav", "input.wav", "own/1.wav", "own/2.npz"]
 

@@ -58,12 +58,9 @@ CREATE TRIGGER completing AFTER UPDATE ON tasks FOR EACH ROW
 
 
 @pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
+def one_thread(torch_threads) -> None:
     """As many as the cluster's workers have: with others, sums are added up in another order."""
-    before = torch.get_num_threads()
     torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @dataclass

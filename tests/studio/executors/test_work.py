@@ -135,43 +135,35 @@ def test_run_task_works_on_postgresql_as_on_sqlite(installation, database):
 # ---- cannot be done
 
 
-def test_run_task_fails_invalid_audio_with_a_sentence_of_the_engine(installation):
-    task_id = installation.submit_conversion()
-    (installation.settings.data / f"tasks/{task_id}/input.wav").write_bytes(b"RIFF no more")
+@pytest.mark.parametrize(
+    ("fault", "model", "code", "words"),
+    [
+        (lambda recording: recording.write_bytes(b"RIFF no more"), "kathleen", "audio_error", '"vocal.wav" '),
+        (lambda recording: recording.unlink(), "kathleen", "recording_gone", ""),
+        (lambda recording: None, "nobody", "model_not_found", ""),
+    ],
+)
+def test_run_task_fails_what_cannot_be_converted(installation, fault, model, code, words):
+    task_id = installation.submit_conversion(model=model)
+    fault(installation.settings.data / f"tasks/{task_id}/input.wav")
     assert run_task(installation.context(), installation.claim()) == "failed"
     task = installation.task(task_id)
-    assert (task.state, task.error_code) == ("failed", "audio_error")
-    assert task.error.startswith('"vocal.wav" ')
+    assert (task.state, task.error_code) == ("failed", code)
+    assert task.error.startswith(words)
     assert task.error.endswith(".")
     assert nothing_is_left(installation, task_id)
 
 
-def test_run_task_fails_if_the_recording_is_gone(installation):
-    task_id = installation.submit_conversion()
-    (installation.settings.data / f"tasks/{task_id}/input.wav").unlink()
-    assert run_task(installation.context(), installation.claim()) == "failed"
-    assert installation.task(task_id).error_code == "recording_gone"
-
-
-def test_run_task_fails_if_the_voice_is_missing(installation):
-    task_id = installation.submit_conversion(model="nobody")
-    assert run_task(installation.context(), installation.claim()) == "failed"
-    assert installation.task(task_id).error_code == "model_not_found"
-
-
-def test_run_task_fails_a_too_long_recording_without_a_duration_in_its_header(installation, monkeypatch):
-    monkeypatch.setattr("engine.audio.files.AudioSource.duration_s", None)
-    task_id = installation.submit_conversion(4.0)
-    service = replace(installation.service, longest_audio_minutes=0.05)
-    assert run_task(installation.context(service=service), installation.claim()) == "failed"
-    assert installation.task(task_id).error_code == "audio_too_long"
-
-
-def test_run_task_fails_a_too_long_recording_with_a_wrong_duration_in_its_header(installation, tmp_path):
+@pytest.mark.parametrize("states_duration", [False, True])
+def test_run_task_fails_a_too_long_recording_whatever_its_header_states(
+    installation, tmp_path, monkeypatch, states_duration
+):
     soundfile.write(tmp_path / "long.mp3", 0.1 * np.sin(np.arange(4 * 44_100) * 0.05), 44_100)
     said = bytearray((tmp_path / "long.mp3").read_bytes())
     at = max(said.find(b"Xing"), said.find(b"Info")) + 8  # the number of frames
     said[at : at + 4] = (20).to_bytes(4, "big")
+    if not states_duration:
+        monkeypatch.setattr("engine.audio.files.AudioSource.duration_s", None)
     task_id = installation.submit_conversion(1.0)
     (installation.settings.data / f"tasks/{task_id}/input.wav").write_bytes(said)
     service = replace(installation.service, longest_audio_minutes=0.05)
@@ -211,17 +203,13 @@ def test_run_task_fails_with_disk_full_rather_than_use_reserved_space(installati
         raise AssertionError("it would have gone on")
 
     convert_instead(monkeypatch, converting)
-    large = installation.submit_conversion(1.0)
-    with installation.database.write() as connection:
-        connection.exec_driver_sql("UPDATE tasks SET cost = 10.0")  # seconds of takes: 1.3 MB
-    assert run_task(installation.context(), installation.claim()) == "failed"
-    assert (installation.task(large).error_code, begun) == ("disk_full", [])
-    during = installation.submit_conversion(1.0)
-    with installation.database.write() as connection:
-        connection.exec_driver_sql("UPDATE tasks SET cost = 1.0")
-    assert run_task(installation.context(), installation.claim()) == "failed"
-    assert (installation.task(during).error_code, len(begun)) == ("disk_full", 1)
-    assert nothing_is_left(installation, during)
+    for cost_s, begins in ((10.0, 0), (1.0, 1)):  # of takes: ten seconds are 1.3 MB
+        task_id = installation.submit_conversion(1.0)
+        with installation.database.write() as connection:
+            connection.exec_driver_sql(f"UPDATE tasks SET cost = {cost_s}")
+        assert run_task(installation.context(), installation.claim()) == "failed"
+        assert (installation.task(task_id).error_code, len(begun)) == ("disk_full", begins)
+    assert nothing_is_left(installation, task_id)
 
 
 def test_code_of_returns_the_given_code_or_the_error_class_in_snake_case():
@@ -411,9 +399,17 @@ def test_run_task_loses_only_one_attempt_if_the_database_stays_unreachable(insta
 # ---- mistakes in the program
 
 
-def test_run_task_retries_an_internal_error_and_then_fails_without_its_details(installation, monkeypatch):
+@pytest.mark.parametrize(
+    ("cause", "code"),
+    [
+        (KeyError("secret detail"), "internal"),
+        (MemoryError(), "out_of_memory"),
+        (RuntimeError("[enforce fail at alloc_cpu] not enough memory"), "out_of_memory"),
+    ],
+)
+def test_run_task_retries_after_a_mistake_and_then_fails_without_its_details(installation, monkeypatch, cause, code):
     def make_a_mistake(real, *given):
-        raise KeyError("secret detail")
+        raise cause
 
     convert_instead(monkeypatch, make_a_mistake)
     task_id = installation.submit_conversion()
@@ -422,21 +418,9 @@ def test_run_task_retries_an_internal_error_and_then_fails_without_its_details(i
             connection.exec_driver_sql("UPDATE tasks SET not_before = 0")
         assert run_task(installation.context(), installation.claim()) == "broken"
     task = installation.task(task_id)
-    assert (task.state, task.error_code, task.attempt) == ("failed", "internal", 3)
+    assert (task.state, task.error_code, task.attempt) == ("failed", code, 3)
     assert "secret" not in task.error
     assert nothing_is_left(installation, task_id)
-
-
-@pytest.mark.parametrize("cause", [MemoryError(), RuntimeError("[enforce fail at alloc_cpu] not enough memory")])
-def test_run_task_reports_out_of_memory(installation, monkeypatch, cause):
-    def run_out(real, *given):
-        raise cause
-
-    convert_instead(monkeypatch, run_out)
-    task_id = installation.submit_conversion()
-    service = replace(installation.service, attempts=1)
-    assert run_task(installation.context(service=service), installation.claim()) == "broken"
-    assert installation.task(task_id).error_code == "out_of_memory"
 
 
 # ---- on a device

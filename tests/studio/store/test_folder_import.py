@@ -14,7 +14,7 @@ from studio.store import folder_import
 from studio.store.accounts import Account, local_account
 from studio.store.catalogue import Model, add_model, all_models, find_model, remove_model, training_begun
 from studio.store.folder_import import import_folders
-from tests.cards import update_card
+from tests.cards import rewrite_card, update_card
 from tests.waiting import in_threads
 
 
@@ -52,11 +52,6 @@ def a_dataset(data: Path, identifier: str, **profile: object) -> Path:
     (home / "audio" / "one.wav").write_bytes(b"RIFF")
     (home / "model.json").write_text(json.dumps({"name": identifier.title(), **profile}))
     return home
-
-
-def set_format(home: Path, number: int) -> None:
-    card = json.loads((home / CARD_FILE).read_text(encoding="utf-8"))
-    (home / CARD_FILE).write_text(json.dumps(card | {"format": number}), encoding="utf-8")
 
 
 def test_import_folders_adds_nothing_for_an_empty_data_folder(imported):
@@ -97,9 +92,9 @@ def test_import_folders_joins_a_trained_voice_to_its_recordings(imported, data):
 
 def test_import_folders_updates_a_retrained_voice_of_an_earlier_base(imported, data):
     home = a_voice(data, "mia")
-    set_format(home, FORMAT - 1)
+    rewrite_card(home, format=FORMAT - 1)
     assert imported()["mia"].must_be_trained_again
-    set_format(home, FORMAT)
+    rewrite_card(home, format=FORMAT)
     assert imported()["mia"].state == "completed"
 
 

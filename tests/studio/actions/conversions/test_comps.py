@@ -8,7 +8,6 @@ from studio.actions.conversions.conversion import ConversionRequest, start_conve
 from studio.actions.conversions.edits import edit_view
 from studio.actions.tasks import delete_results, delete_task, task_view
 from studio.errors import Invalid, NotFound, WrongState
-from studio.store.idempotency import Idempotency
 from studio.store.tasks import claim, find
 
 STARTS_S = [0.0, 0.3, 0.6]
@@ -55,13 +54,6 @@ def test_repeat_comp_works_after_the_original_is_deleted(studio, phrased):
     before, after = (find(studio.database, studio.local.id, one).parameters["comp"] for one in (new, again))
     assert after["parts"] == before["parts"]
     assert all(studio.storage.head(key) is not None for key in after["takes"])
-
-
-def test_start_comp_with_the_same_idempotency_key_starts_one_comp(studio, phrased):
-    first = phrased()
-    key = Idempotency("comp", "key", "fingerprint")
-    made = {start_comp(studio, studio.local, first, chosen(*[(first, 1)] * 3), key) for _ in range(2)}
-    assert len(made) == 1
 
 
 def test_edit_view_refuses_a_comp(studio, phrased, complete_task):

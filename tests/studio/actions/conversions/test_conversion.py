@@ -1,4 +1,3 @@
-import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -31,11 +30,11 @@ from studio.actions.voices.datasets import create_model
 from studio.actions.voices.making import start_blend
 from studio.errors import Invalid, NotFound, NotReadable, WrongState
 from studio.settings.service import ServiceSettings
-from studio.store.accounts import local_account
 from studio.store.catalogue import report_completed
 from studio.store.folder_import import import_folders
 from studio.store.records.conversion import Conversion
 from studio.store.tasks import claim, complete, fail, find
+from tests.cards import rewrite_card
 from tests.engine.audio.encoded import several, tone
 
 BASE = "http://127.0.0.1:1"
@@ -173,35 +172,16 @@ def test_start_conversion_refuses_an_untrained_voice_with_too_little_sound(studi
     assert not stored(studio)
 
 
-def test_start_conversion_refuses_untrained_use_of_a_voice_without_recordings(studio, recording):
-    shutil.copytree(DEMO_VOICES / "kathleen", studio.settings.voices / "old")
-    path = studio.settings.voices / "old" / "card.json"
-    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"format": 2}), encoding="utf-8")
-    import_folders(studio.database, studio.storage, studio.local)
-    with pytest.raises(WrongState, match="'old' was made with an earlier version"):
-        start(studio, recording(), model="old", untrained=True)
-
-
-def test_start_blend_refuses_an_untrained_voice(studio, package):
-    model = create_model(studio, studio.local, package())
-    with pytest.raises(WrongState, match="not trained yet"):
-        start_blend(studio, studio.local, "kathleen", model, 0.5)
-
-
 def test_start_conversion_and_start_blend_refuse_a_voice_of_an_earlier_base(studio, recording):
     shutil.copytree(DEMO_VOICES / "kathleen", studio.settings.voices / "old")
-    path = studio.settings.voices / "old" / "card.json"
-    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"format": 2}), encoding="utf-8")
+    rewrite_card(studio.settings.voices / "old", format=2)
     import_folders(studio.database, studio.storage, studio.local)
-    with pytest.raises(WrongState, match=r"'old' was made with an earlier version .* Train it again"):
-        start(studio, recording(), model="old")
+    for untrained in (False, True):  # it has no recordings to make one of
+        with pytest.raises(WrongState, match=r"'old' was made with an earlier version .* Train it again"):
+            start(studio, recording(), model="old", untrained=untrained)
     assert not stored(studio)
     with pytest.raises(WrongState, match="'old' was made with an earlier version"):
         start_blend(studio, studio.local, "kathleen", "old", 0.5)
-
-
-def test_local_account_returns_the_account_of_the_studio(studio):
-    assert local_account(studio.database) == studio.local
 
 
 def test_start_conversion_strips_folders_from_the_file_name(studio, recording):

@@ -1,5 +1,4 @@
 import colorsys
-import json
 import re
 import shutil
 from itertools import pairwise
@@ -17,6 +16,7 @@ from studio.errors import NotFound
 from studio.store.catalogue import report_completed
 from studio.store.folder_import import import_folders
 from studio.store.records.cards import Voice
+from tests.cards import rewrite_card
 
 NOW_S = 1_800_000_000.0
 TOO_LITTLE = {"findings": [{"code": "too_little", "reason": "There are only 3 s.", "remedy": "Add some."}]}
@@ -93,8 +93,7 @@ def test_voice_cards_link_the_preview_of_an_imported_voice_if_it_exists(studio, 
 
 def test_voice_cards_mark_a_voice_of_an_earlier_format_for_training_again(studio):
     shutil.copytree(DEMO_VOICES / "koguchi", studio.settings.voices / "mine")
-    path = studio.settings.voices / "mine" / "card.json"
-    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"format": FORMAT - 1}), encoding="utf-8")
+    rewrite_card(studio.settings.voices / "mine", format=FORMAT - 1)
     import_folders(studio.database, studio.storage, studio.local)
     states = {one["id"]: one["state"] for one in voice_cards(studio, studio.local, "", NOW_S, ready_only=False)}
     assert (states["mine"], states["koguchi"]) == (TRAIN_AGAIN, "completed")
@@ -124,8 +123,7 @@ def test_voice_cards_list_a_voice_with_too_little_sound_only_without_ready_only(
 def test_voice_cards_mark_an_earlier_voice_with_recordings_as_usable_untrained(studio, package):
     model = create_model(studio, studio.local, package())
     shutil.copytree(DEMO_VOICES / "koguchi", studio.settings.voices / model)
-    path = studio.settings.voices / model / "card.json"
-    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"format": FORMAT - 1}), encoding="utf-8")
+    rewrite_card(studio.settings.voices / model, format=FORMAT - 1)
     import_folders(studio.database, studio.storage, studio.local)
     card = next(one for one in voice_cards(studio, studio.local, "", NOW_S) if one["id"] == model)
     assert (card["state"], card["untrained"]) == (TRAIN_AGAIN, True)

@@ -26,13 +26,6 @@ def test_convert_with_a_callback_answers_as_published_and_lists_it(http, singing
     client.delete(f"/tasks/{found['task_id']}")
 
 
-def test_repeated_call_reports_once(http, singing):
-    client = http.client("callback twice")
-    ids = {convert(client, singing, **{"Idempotency-Key": "k"}).json()["task_id"] for _ in range(2)}
-    assert len(client.get("/callbacks").json()["callbacks"]) == len(ids) == 1
-    client.delete(f"/tasks/{ids.pop()}")
-
-
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9/", "http://localhost/", "ftp://example.com/", "nonsense"])
 def test_callback_that_must_not_be_called_is_refused_before_anything_starts(http, singing, url):
     client = http.client("callback inside")

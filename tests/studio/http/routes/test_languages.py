@@ -5,7 +5,6 @@ import pytest
 from tests.catalogues import catalogue
 
 TOKEN = "A token is required. Send the header 'Authorization: Bearer TOKEN'; `timbre-studio token create` makes one."
-TOKEN = "A token is required. Send the header 'Authorization: Bearer TOKEN'; `timbre-studio token create` makes one."
 FRENCH = {
     "Not Found": "Introuvable",
     "Unprocessable Entity": "Demande invalide",
@@ -37,10 +36,8 @@ def test_problem_uses_the_accepted_language(http, french):
 
 
 def test_problem_is_english_by_default(http, french):
-    plain, wished = (
-        http.client().get("/tasks/nope1"),
-        http.client().get("/tasks/nope1", headers={"Accept-Language": "en"}),
-    )
+    plain = http.client().get("/tasks/nope1")
+    wished = http.client().get("/tasks/nope1", headers={"Accept-Language": "en"})
     assert plain.content == wished.content
     assert plain.headers["content-language"] == "en"
     assert plain.json()["title"] == "Not Found"
@@ -57,10 +54,7 @@ def test_problem_keeps_field_names_untranslated(http, french):
 
 def test_problem_uses_the_accepted_language_for_a_missing_token(http, french):
     answer = http.stranger().get("/models", headers={"Accept-Language": "fr"})
-    assert (answer.status_code, answer.json()["title"], answer.json()["detail"]) == (
-        401,
-        "Non autorisé",
-        "Il faut un jeton.",
-    )
-    assert answer.json()["code"] == "token_missing"
+    document = answer.json()
+    assert (document["title"], document["detail"]) == ("Non autorisé", "Il faut un jeton.")
+    assert (answer.status_code, document["code"]) == (401, "token_missing")
     assert answer.headers["www-authenticate"].startswith("Bearer")

@@ -95,6 +95,15 @@ def served(sessions, *given) -> TestClient:
     return TestClient(Starlette(routes=[route]), "http://127.0.0.1")
 
 
+@contextmanager
+def begun(client):
+    """A session that is ready for sound."""
+    with client.websocket_connect("/live/ticket", headers=OWN) as socket:
+        socket.send_json({"rate": 48_000})
+        assert socket.receive_json()["ready"] == {"block": 4, "rate": 48_000}
+        yield socket
+
+
 @pytest.fixture(autouse=True)
 def valid(monkeypatch):
     """The tokens and accounts that are valid."""
@@ -113,9 +122,7 @@ def test_live_refuses_missing_and_foreign_origins_before_opening_a_session(clien
 
 
 def test_live_returns_numbered_blocks_and_on_stop_the_task_of_the_recording(client, sessions):
-    with client.websocket_connect("/live/ticket", headers=OWN) as socket:
-        socket.send_json({"rate": 48_000})
-        assert socket.receive_json()["ready"]["block"] == 4
+    with begun(client) as socket:
         socket.send_json({"change": {"transpose": 2}})
         for number in range(3):
             socket.send_bytes(bytes([number, 0, 0, 0]) + b"sing")
@@ -128,9 +135,7 @@ def test_live_returns_numbered_blocks_and_on_stop_the_task_of_the_recording(clie
 
 def test_live_drops_blocks_that_arrive_too_fast(client, sessions, exchanges):
     sessions.session.may.clear()
-    with client.websocket_connect("/live/ticket", headers=OWN) as socket:
-        socket.send_json({"rate": 48_000})
-        socket.receive_json()
+    with begun(client) as socket:
         for number in range(20):
             socket.send_bytes(bytes([number, 0, 0, 0]) + b"sing")
         socket.send_json({"change": {"late": 1}})
@@ -179,9 +184,7 @@ def test_live_answers_garbage_with_a_sentence_and_logs_nothing(client, said, cap
 
 def test_live_merges_changes_that_wait_and_refuses_too_many(client, sessions, exchanges):
     sessions.session.may.clear()
-    with client.websocket_connect("/live/ticket", headers=OWN) as socket:
-        socket.send_json({"rate": 48_000})
-        socket.receive_json()
+    with begun(client) as socket:
         socket.send_bytes(b"\0\0\0\0sing")  # which is not answered yet
         for number in range(100):
             socket.send_json({"change": {"transpose": number, "accent": None}})
@@ -200,17 +203,13 @@ def test_live_lets_go_of_a_browser_that_says_nothing_or_sends_far_too_little(cli
         assert socket.receive()["type"] == "websocket.close"
     monkeypatch.undo()
     monkeypatch.setattr("studio.http.uploads.PACE_S", 0.0)  # so that any wait is a whole one
-    with client.websocket_connect("/live/ticket", headers=OWN) as socket:
-        socket.send_json({"rate": 48_000})
-        socket.receive_json()
+    with begun(client) as socket:
         wait_until(lambda: sessions.session.finished or not socket.send_json({"change": {"accent": 1.0}}))
         assert {"finished": {"task": "task-1"}} in iter(socket.receive_json, None)
 
 
 def test_live_reports_a_failed_conversion_and_an_invalid_message(client, sessions):
-    with client.websocket_connect("/live/ticket", headers=OWN) as socket:
-        socket.send_json({"rate": 48_000})
-        socket.receive_json()
+    with begun(client) as socket:
         socket.send_bytes(b"\0\0\0\0dead")
         assert "ended unexpectedly" in socket.receive_json()["error"]
     wait_until(lambda: sessions.session.finished)  # after the browser's side has closed
@@ -221,9 +220,7 @@ def test_live_reports_a_failed_conversion_and_an_invalid_message(client, session
 
 def test_live_drops_old_blocks_after_a_network_stall_and_continues(client, sessions, exchanges):
     sessions.session.may.clear()  # what comes in a burst after the stall finds the conversion busy
-    with client.websocket_connect("/live/ticket", headers=OWN) as socket:
-        socket.send_json({"rate": 48_000})
-        socket.receive_json()
+    with begun(client) as socket:
         for number in range(25):  # 2 s of blocks of 80 ms
             socket.send_bytes(bytes([number, 0, 0, 0]) + b"sing")
         wait_until(lambda: exchanges[0]._blocks and exchanges[0]._blocks[-1][0] == 24)
@@ -243,9 +240,7 @@ def test_live_drops_old_blocks_after_a_network_stall_and_continues(client, sessi
 
 
 def test_live_finishes_the_session_when_the_browser_leaves_during_a_block(client, sessions):
-    with client.websocket_connect("/live/ticket", headers=OWN) as socket:
-        socket.send_json({"rate": 48_000})
-        socket.receive_json()
+    with begun(client) as socket:
         sessions.session.may.clear()
         socket.send_bytes(b"\0\0\0\0sing")
         socket.close()
@@ -258,9 +253,7 @@ def test_live_sends_a_notice_for_an_unknown_voice_and_continues(client, sessions
         raise NotFound("There is no voice nobody.")
 
     monkeypatch.setattr(sessions.session, "change", change)
-    with client.websocket_connect("/live/ticket", headers=OWN) as socket:
-        socket.send_json({"rate": 48_000})
-        socket.receive_json()
+    with begun(client) as socket:
         socket.send_json({"change": {"voice": "nobody"}})
         assert socket.receive_json() == {"notice": "There is no voice nobody."}
         socket.send_bytes(b"\7\0\0\0sing")
@@ -295,12 +288,7 @@ def test_live_ends_with_the_token_and_the_account(sessions, valid, monkeypatch, 
     """It went on for as long as somebody sang."""
     monkeypatch.setattr(rights, "LOOK_S", 0.01)
     watch = RightsWatch(SimpleNamespace(is_sqlite=True))
-    with (
-        served(sessions, watch, lambda scope, account: "token") as client,
-        client.websocket_connect("/live/ticket", headers=OWN) as socket,
-    ):
-        socket.send_json({"rate": 48_000})
-        socket.receive_json()
+    with served(sessions, watch, lambda scope, account: "token") as client, begun(client) as socket:
         socket.send_bytes(bytes(4) + b"sing")
         assert socket.receive_bytes()
         assert socket.receive_json()["meter"]

@@ -1,22 +1,18 @@
 """The middleware: tokens, sizes and rates are checked before the body is read."""
 
 import functools
-import io
 import json
-import logging
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
-import structlog
 from sqlalchemy import update
 
 from studio.errors import TooMany
 from studio.http.errors import MEDIA_TYPE
 from studio.http.middleware import ServerState
-from studio.settings.logs import start_logs
 from studio.store.database import Now
 from studio.store.tables import tokens
 from studio.store.tokens import revoke_token
@@ -104,17 +100,10 @@ def test_request_id_is_kept_if_valid_and_generated_otherwise(http):
         assert made != bad
 
 
-def test_call_log_omits_invalid_ids(http):
-    stream = io.StringIO()
-    before = logging.getLogger().handlers
-    start_logs(stream)
-    try:
-        for path in ("/models/dear%20diary", "/tasks/" + "z" * 2000, "/tasks/abc"):
-            assert http.client().get(path).status_code == 404
-    finally:
-        logging.getLogger().handlers = before
-        structlog.reset_defaults()
-    said = [json.loads(line) for line in stream.getvalue().splitlines() if '"call"' in line]
+def test_call_log_omits_invalid_ids(http, logged):
+    for path in ("/models/dear%20diary", "/tasks/" + "z" * 2000, "/tasks/abc"):
+        assert http.client().get(path).status_code == 404
+    said = [json.loads(line) for line in logged.getvalue().splitlines() if '"call"' in line]
     assert [one.get("model_id", one.get("task_id")) for one in said] == [None, None, "abc"]
 
 
@@ -301,7 +290,7 @@ def test_shutting_down_service_refuses_new_tasks_but_answers_reads(serve):
 # ---- what goes wrong behind it
 
 
-def test_internal_error_hides_its_text_from_the_client_and_logs_it(serve):
+def test_internal_error_hides_its_text_from_the_client_and_logs_it(serve, logged):
     broken = serve()
 
     async def fail() -> None:
@@ -309,40 +298,26 @@ def test_internal_error_hides_its_text_from_the_client_and_logs_it(serve):
 
     broken.app.router.add_api_route("/health/fail", fail, include_in_schema=False)
     broken.app.router.routes.insert(0, broken.app.router.routes.pop())
-    root = logging.getLogger()
-    before, level, stream = root.handlers, root.level, io.StringIO()
-    try:
-        start_logs(stream)
-        answer = broken.stranger().get("/health/fail", headers={"X-Request-ID": "find-me"})
-    finally:
-        root.handlers, root.level = before, level
-        structlog.reset_defaults()
+    answer = broken.stranger().get("/health/fail", headers={"X-Request-ID": "find-me"})
     assert is_problem(answer, 500, "internal")
     assert "swordfish" not in answer.text
-    [entry] = [json.loads(line) for line in stream.getvalue().splitlines() if "internal error" in line]
+    [entry] = [json.loads(line) for line in logged.getvalue().splitlines() if "internal error" in line]
     assert entry["request_id"] == "find-me"
     assert "swordfish" in entry["exception"]
 
 
-def test_call_log_contains_ids_and_no_secrets(serve):
+def test_call_log_contains_ids_and_no_secrets(serve, logged):
     service = serve()
     token = service.token("logged")
-    root = logging.getLogger()
-    before, level, stream = root.handlers, root.level, io.StringIO()
-    try:
-        start_logs(stream)
-        headers = {"Authorization": f"Bearer {token}", "X-Request-ID": "r-1"}
-        client = service.stranger()
-        client.get("/check-task/0123456789abcdef01234567?secret=swordfish", headers=headers)
-        client.get(f"/models?q={token}", headers=headers)
-        client.post("/models/nobody/train", data={"epochs": "7", "x": token}, headers=headers)
-        client.get(f"/files/{token}?expires=1&signature=swordfish")
-        client.get(f"/tasks/{token}", headers=headers)
-        client.get("/models", headers={"Authorization": f"Bearer {token}x"})
-    finally:
-        root.handlers, root.level = before, level
-        structlog.reset_defaults()
-    said = stream.getvalue()
+    headers = {"Authorization": f"Bearer {token}", "X-Request-ID": "r-1"}
+    client = service.stranger()
+    client.get("/check-task/0123456789abcdef01234567?secret=swordfish", headers=headers)
+    client.get(f"/models?q={token}", headers=headers)
+    client.post("/models/nobody/train", data={"epochs": "7", "x": token}, headers=headers)
+    client.get(f"/files/{token}?expires=1&signature=swordfish")
+    client.get(f"/tasks/{token}", headers=headers)
+    client.get("/models", headers={"Authorization": f"Bearer {token}x"})
+    said = logged.getvalue()
     assert token not in said
     assert "swordfish" not in said
     entries = [json.loads(line) for line in said.splitlines()]

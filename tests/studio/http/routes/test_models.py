@@ -78,19 +78,15 @@ def test_a_voice_in_full_says_where_it_is_thought_to_speak_or_sing(http):
 def test_list_models_filters_searches_and_pages(http):
     client = http.client("lists")
     everything = client.get("/models").json()["models"]
-    for field in ("genre", "gender", "age", "voice_type", "base_language"):
-        for value in {one[field] for one in everything if one[field]}:
-            found = client.get("/models", params={field: value}).json()["models"]
-            assert found == [one for one in everything if one[field] == value]
-    assert [one["id"] for one in client.get("/models", params={"q": "kathleen"}).json()["models"]] == ["kathleen"]
-    assert client.get("/models", params={"q": "no such voice"}).json()["models"] == []
-    seen, cursor = [], None
-    for _ in range(6):
-        page = client.get("/models", params={"limit": 3} | ({"cursor": cursor} if cursor else {})).json()
+    for field in ("genre", "gender", "age", "voice_type", "base_language", "q"):
+        value = everything[2]["id" if field == "q" else field]
+        found = client.get("/models", params={field: value}).json()["models"]
+        assert found == [one for one in everything if value in one.values()]
+    seen, page = [], {"next_cursor": None}
+    while not seen or page["next_cursor"]:
+        more = {"cursor": page["next_cursor"]} if seen else {}
+        page = client.get("/models", params={"limit": 3} | more).json()
         seen += page["models"]
-        cursor = page["next_cursor"]
-        if cursor is None:
-            break
     assert seen == everything
 
 
@@ -124,18 +120,13 @@ def test_create_model_and_train_respond_as_published(http, recording):
     waiting = client.post("/convert", files={"audio": ("a.flac", recording)}, data={"model": "mia"})
     assert (waiting.status_code, waiting.json()["code"]) == (409, "model_not_ready")
     assert waiting.json()["detail"] == "The voice 'mia' is not trained yet: train it first."
-    started = client.post("/models/mia/train", data={"epochs": "3"})
-    assert started.json() == {"status": "training", "model_id": "mia", "current_epoch": 0}
-    for again in (
-        {"json": {"epochs": 3}},
-        {"files": {"epochs": (None, "3")}},
-        {"content": "epochs=3", "headers": {"Content-Type": "application/json"}},
-    ):
-        assert client.post("/models/mia/train", **again).json() == started.json()
-    tasks = client.get("/tasks?kind=training").json()["tasks"]
-    assert [task["model"] for task in tasks] == ["mia"]
-    assert tasks[0]["epochs"] == 3
-    client.delete(f"/tasks/{tasks[0]['id']}")
+    as_json = {"content": "epochs=3", "headers": {"Content-Type": "application/json"}}
+    for asked in ({"data": {"epochs": "3"}}, {"json": {"epochs": 3}}, {"files": {"epochs": (None, "3")}}, as_json):
+        started = client.post("/models/mia/train", **asked).json()
+        assert started == {"status": "training", "model_id": "mia", "current_epoch": 0}
+    [task] = client.get("/tasks?kind=training").json()["tasks"]
+    assert (task["model"], task["epochs"]) == ("mia", 3)
+    client.delete(f"/tasks/{task['id']}")
     assert client.get("/models/mia").json()["state"] == "pending"
     assert not work_left(http)
 
@@ -156,15 +147,6 @@ def test_train_refuses_unknown_and_demo_voices(http):
     assert client.post("/models/nobody/train", data={"epochs": "1"}).status_code == 404
     assert client.post("/models/NoBody%20/train", data={"epochs": "1"}).status_code == 404
     assert client.post("/models/kathleen/train", data={"epochs": "1"}).status_code == 409
-
-
-def test_create_model_makes_one_voice_per_idempotency_key(http, recording):
-    client = http.client("once-made")
-    key = {"Idempotency-Key": "make"}
-    first = create(client, voice(recording), key).json()
-    assert create(client, voice(recording), key).json() == first
-    assert create(client, voice(recording)).json() != first
-    assert create(client, voice(recording, name="Other"), key).status_code == 422
 
 
 STATED = {
@@ -232,45 +214,28 @@ def test_create_model_names_the_invalid_field_of_model_json(http, recording, fie
     assert any(error["field"].startswith(named) for error in answer.json()["errors"])
 
 
-def test_create_model_leaves_no_files_after_a_refused_zip(http, recording):
+def test_create_model_and_import_leave_no_files_after_a_refused_zip(http, recording):
+    """What else they refuse: tests of the archives, data sets and packages."""
     client = http.client("refused")
-    bomb = io.BytesIO()
-    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        archive.writestr("model.json", '{"name": "Mia"}')
-        with archive.open("audio/one.wav", "w", force_zip64=True) as file:
-            for _ in range(60):
-                file.write(bytes(1 << 20))
-    link = zipfile.ZipInfo("audio/link.wav")
-    link.create_system, link.external_attr = 3, 0o120777 << 16
-    linked = io.BytesIO()
-    with zipfile.ZipFile(linked, "w") as archive:
-        archive.writestr("model.json", '{"name": "Mia"}')
-        archive.writestr(link, "/etc/passwd")
     refused = {
         "no zip": b"hello",
         "empty": b"",
         "empty zip": zipped({}),
         "no model.json": zipped({"audio/one.flac": recording}),
-        "no audio": zipped({"model.json": '{"name": "Mia"}'}),
         "no json": zipped({"model.json": "{", "audio/one.flac": recording}),
-        "a list": zipped({"model.json": "[]", "audio/one.flac": recording}),
         "traversal": zipped({"model.json": '{"name": "Mia"}', "audio/../../../one.flac": recording}),
-        "absolute": zipped({"model.json": '{"name": "Mia"}', "/audio/one.flac": recording}),
         "too short": voice(vocal(2.0)),
         "no recording": zipped({"model.json": '{"name": "Mia"}', "audio/one.flac": b"fLaC" + bytes(99)}),
         "cut off": voice(recording)[:-200],
         "damaged": voice(recording).replace(recording[5000:5100], bytes(100)),
-        "bomb": bomb.getvalue(),
-        "link": linked.getvalue(),
-        "too many": zipped({"model.json": '{"name": "Mia"}'} | {f"audio/{n}.wav": b"" for n in range(2001)}),
     }
     for name, archive in refused.items():
-        answer = create(client, archive)
-        assert answer.status_code in (415, 422), (name, answer.text)
-        assert str(http.studio.settings.data) not in answer.text, name
+        imported = client.post("/models/import", files={"package": ("a.zip", archive)})
+        for answer in (create(client, archive), imported):
+            assert answer.status_code in (415, 422), (name, answer.text)
+            assert str(http.studio.settings.data) not in answer.text, name
     assert client.get("/tasks").json()["tasks"] == []
     assert not work_left(http)
-    assert not list(http.studio.settings.data.rglob("*passwd*"))
 
 
 whole = settings(max_examples=12, suppress_health_check=list(HealthCheck), derandomize=True)
@@ -348,13 +313,6 @@ def test_export_refuses_a_package_when_the_disk_is_full(serve):
     answer = full.client().get("/models/kathleen/package")
     assert (answer.status_code, answer.json()["code"]) == (507, "disk_full")
     assert not list((full.studio.settings.work / "outgoing").glob("*"))
-
-
-@pytest.mark.parametrize("content", [b"", b"hello", b"PK\x03\x04" + bytes(60)])
-def test_import_and_create_model_refuse_an_invalid_zip(http, content):
-    answer = http.client().post("/models/import", files={"package": ("a.zip", content)})
-    assert answer.status_code in (415, 422)
-    assert create(http.client(), content).status_code in (415, 422)
 
 
 def test_export_refuses_untrained_and_delete_refuses_demo_or_training_voices(http, recording):

@@ -178,15 +178,21 @@ def test_spoken_asks_the_service_in_its_own_voice(studio_of):
     assert sound == b"RIFF..."
 
 
-@pytest.mark.parametrize("status", [302, 401, 500])
-def test_spoken_reports_a_service_that_refuses(studio_of, status):
-    with pytest.raises(Unavailable, match="speech service"):
-        said(studio_of(), httpx.Response(status, headers={"Location": "http://elsewhere/"}))
-
-
-def test_spoken_reports_a_service_that_leads_to_no_address(studio_of):
-    with pytest.raises(Unavailable, match="speech service"):
-        said(studio_of(), httpx.Response(307, headers={"Location": "http://xn--a/"}))
+@pytest.mark.parametrize(
+    ("settings", "answer", "error", "words"),
+    [
+        ({}, httpx.Response(302, headers={"Location": "http://elsewhere/"}), Unavailable, "speech service"),
+        ({}, httpx.Response(307, headers={"Location": "http://xn--a/"}), Unavailable, "speech service"),
+        ({}, httpx.Response(401), Unavailable, "speech service"),
+        ({}, httpx.Response(500), Unavailable, "speech service"),
+        ({"largest_upload_mb": 1}, httpx.Response(200, content=b"x" * 1_100_000), TooLarge, "too long"),
+        ({"speech_url": ""}, httpx.Response(200), NotFound, "--speech-url"),
+    ],
+    ids=["elsewhere", "to no address", "refused", "broken", "too long", "no service"],
+)
+def test_spoken_refuses_what_is_no_speech(studio_of, settings, answer, error, words):
+    with pytest.raises(error, match=words):
+        said(studio_of(**settings), answer)
 
 
 def test_spoken_ends_speech_that_trickles(studio_of, monkeypatch):
@@ -198,13 +204,3 @@ def test_spoken_ends_speech_that_trickles(studio_of, monkeypatch):
     monkeypatch.setattr("studio.http.routes.openai._LONGEST_S", 0.05)
     with pytest.raises(Unavailable, match="speech service"):
         said(studio_of(), httpx.Response(200, stream=Trickle()))
-
-
-def test_spoken_ends_speech_without_an_end(studio_of):
-    with pytest.raises(TooLarge):
-        said(studio_of(largest_upload_mb=1), httpx.Response(200, content=b"x" * 1_100_000))
-
-
-def test_spoken_without_a_service_names_the_option(studio_of):
-    with pytest.raises(NotFound, match="--speech-url"):
-        said(studio_of(speech_url=""), httpx.Response(200))

@@ -20,14 +20,10 @@ def test_get_tasks_lists_newest_first_with_pages_and_filters(http, singing):
     listed = client.get("/tasks").json()
     assert [task["id"] for task in listed["tasks"]] == ids[::-1]
     assert listed["next_cursor"] is None
-    seen, cursor = [], None
-    for _ in range(5):
-        page = client.get("/tasks", params={"limit": 2} | ({"cursor": cursor} if cursor else {})).json()
-        seen += [task["id"] for task in page["tasks"]]
-        cursor = page["next_cursor"]
-        if cursor is None:
-            break
-    assert seen == ids[::-1]
+    first = client.get("/tasks?limit=3").json()
+    rest = client.get("/tasks", params={"limit": 3, "cursor": first["next_cursor"]}).json()
+    assert [task["id"] for task in first["tasks"] + rest["tasks"]] == ids[::-1]
+    assert rest["next_cursor"] is None
     client.delete(f"/tasks/{ids[0]}")
     assert [task["id"] for task in client.get("/tasks?state=cancelled").json()["tasks"]] == [ids[0]]
     assert len(client.get("/tasks?state=queued&kind=conversion").json()["tasks"]) == 4

@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from studio.page.page_files import page_file
+from tests.browsers import blank_page
 
-BLANK = """<!doctype html><html><head><link rel="icon" href="data:,">
-<script type="module" src="/page-files/comp.js"></script></head><body></body></html>"""
+HEAD = '<script type="module" src="/page-files/comp.js"></script>'
 SHOW = """async (data) => {
   await customElements.whenDefined("timbre-comp");
   window.comp ??= document.body.appendChild(document.createElement("timbre-comp"));
@@ -19,12 +18,8 @@ SHOW = """async (data) => {
 
 @pytest.fixture(scope="module")
 def blank(browser) -> Iterator[Page]:
-    page = browser.new_context().new_page()
-    page.route("**/page-files/*", lambda route: route.fulfill(path=page_file(route.request.url.rpartition("/")[2])))
-    page.route("**/blank", lambda route: route.fulfill(body=BLANK, content_type="text/html"))
-    page.goto("http://comp.test/blank")
-    yield page
-    page.context.close()
+    with blank_page(browser, HEAD) as page:
+        yield page
 
 
 def take(task: str, number: int) -> dict[str, Any]:

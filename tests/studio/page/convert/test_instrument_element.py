@@ -9,16 +9,16 @@ import pytest
 import soundfile
 from playwright.sync_api import Page, expect
 
-from studio.page.page_files import page_file
+from tests.browsers import blank_page
 from tests.studio.page.convert.test_pitch_editor_element import view
 
 SECONDS, RATE = 3.0, 16_000
 MINUS = "\N{MINUS SIGN}"
 ROLL = {"range": {"low": 50, "high": 60, "label": "Range"}}
-BLANK = """<!doctype html><html><head><link rel="icon" href="data:,"><link rel="stylesheet" href="/page-files/page.css">
+HEAD = """<link rel="stylesheet" href="/page-files/page.css">
 <style>:root { --border-color-primary: gray; }</style>
 <script type="module" src="/page-files/instrument.js"></script>
-<script type="module" src="/page-files/comp.js"></script></head><body></body></html>"""
+<script type="module" src="/page-files/comp.js"></script>"""
 OPEN = """async () => {
   await customElements.whenDefined("timbre-instrument");
   window.instrument = document.createElement("timbre-instrument");
@@ -30,13 +30,10 @@ DISPLAY = "document.querySelector('.display').open"
 
 @pytest.fixture(scope="module")
 def blank(browser) -> Iterator[Page]:
-    page = browser.new_context().new_page()
-    page.route("**/page-files/*", lambda route: route.fulfill(path=page_file(route.request.url.rpartition("/")[2])))
-    page.route("**/*.wav", lambda route: route.fulfill(body=tone(), content_type="audio/wav"))
-    page.route("**/blank", lambda route: route.fulfill(body=BLANK, content_type="text/html"))
-    page.goto("http://instrument.test/blank")
-    yield page
-    page.context.close()
+    with blank_page(browser, HEAD, viewport={"width": 1280, "height": 720}) as page:
+        for sounds in ("**/*.wav", "**/files/*"):
+            page.route(sounds, lambda route: route.fulfill(body=tone(), content_type="audio/wav"))
+        yield page
 
 
 @pytest.fixture
@@ -63,6 +60,25 @@ def recording(name: str = "analysis-1") -> dict[str, Any]:
     return {
         "id": name, "label": "Recording", "url": "/recording.wav", "duration_s": SECONDS, "roll": ROLL, "trim": None,
     }  # fmt: skip
+
+
+def place(page: Page, seconds: float, lane: int | None = None) -> tuple[float, float]:
+    """Where on the screen a time is: in a lane, or in the ruler."""
+    found = """([seconds, lane]) => {
+      const roll = document.querySelector("timbre-roll");
+      const { y, height } = lane === null ? roll.ruler : roll.strips.at(lane);
+      const { left, top } = roll.querySelector(".roll-stage").getBoundingClientRect();
+      return [left + roll.plot.x(seconds), top + y + height / 2];
+    }"""
+    x, y = page.evaluate(found, [seconds, lane])
+    return x, y
+
+
+def drag(page: Page, start: tuple[float, float], stop: tuple[float, float]) -> None:
+    page.mouse.move(*start)
+    page.mouse.down()
+    page.mouse.move(*stop, steps=5)
+    page.mouse.up()
 
 
 def bring(page: Page, of: str, data: dict[str, Any] | None) -> None:
@@ -420,16 +436,7 @@ def mixed(instrument) -> Page:
 
 def pull(page: Page, seconds: float) -> None:
     """Drag the lane of the backing by so many seconds."""
-    place = """(seconds) => {
-      const roll = document.querySelector("timbre-roll"), strip = roll.strips.at(-1);
-      const { left, top } = roll.querySelector(".roll-stage").getBoundingClientRect();
-      return [left + roll.plot.x(1.5), top + strip.y + strip.height / 2, seconds * roll.plot.pixelsPerSecond];
-    }"""
-    x, y, by = page.evaluate(place, seconds)
-    page.mouse.move(x, y)
-    page.mouse.down()
-    page.mouse.move(x + by, y, steps=5)
-    page.mouse.up()
+    drag(page, place(page, 1.5, lane=-1), place(page, 1.5 + seconds, lane=-1))
 
 
 def test_instrument_moves_the_backing_by_dragging_its_lane(mixed):
@@ -543,16 +550,6 @@ def comping(instrument) -> Page:
     return instrument
 
 
-def lane_place(page: Page, lane: int, seconds: float) -> tuple[float, float]:
-    place = """([lane, seconds]) => {
-      const roll = document.querySelector("timbre-roll"), strip = roll.strips[lane];
-      const { left, top } = roll.querySelector(".roll-stage").getBoundingClientRect();
-      return [left + roll.plot.x(seconds), top + strip.y + strip.height / 2];
-    }"""
-    x, y = page.evaluate(place, [lane, seconds])
-    return x, y
-
-
 def picked(page: Page) -> list[int]:
     """The takes of the phrases, as the list beside the lanes shows them."""
     lanes = page.evaluate("""[...comp.querySelectorAll('.lane')].map((lane) =>
@@ -562,20 +559,17 @@ def picked(page: Page) -> list[int]:
 
 def test_instrument_comps_by_clicking_and_sweeping_over_phrases_in_lanes(comping):
     page = comping
-    page.mouse.click(*lane_place(page, 2, 1.5))
+    page.mouse.click(*place(page, 1.5, lane=2))
     assert picked(page) == [1, 1, 1]  # as long as it is not asked for
     toggle = page.locator("timbre-instrument").get_by_role("button", name="Comp", exact=True)
     toggle.click()
     build = page.locator("timbre-instrument").get_by_role("button", name="Build comp")
     expect(build).to_be_disabled()
-    page.mouse.click(*lane_place(page, 2, 1.5))
+    page.mouse.click(*place(page, 1.5, lane=2))
     assert picked(page) == [1, 2, 1]
     assert page.evaluate("[instrument.chosen, instrument.seconds]") == [2, 1]
     expect(page.locator(".picked [role=status]")).to_have_text("Phrase 2 from Take 2, at 1.0 s")
-    page.mouse.move(*lane_place(page, 1, 1.2))
-    page.mouse.down()
-    page.mouse.move(*lane_place(page, 1, 0.2), steps=4)
-    page.mouse.up()
+    drag(page, place(page, 1.2, lane=1), place(page, 0.2, lane=1))
     assert picked(page) == [1, 1, 1]
     page.locator("timbre-comp .cell").last.click()  # chosen in the list, it is so in the lanes
     expect(build).to_be_enabled()
@@ -603,22 +597,9 @@ def test_instrument_offers_no_comp_of_one_take(comping):
 # ---- the ruler, the wheel, and what leaves the window
 
 
-def ruler_place(page: Page, seconds: float) -> tuple[float, float]:
-    place = """(seconds) => {
-      const roll = document.querySelector("timbre-roll"), { y, height } = roll.ruler;
-      const { left, top } = roll.querySelector(".roll-stage").getBoundingClientRect();
-      return [left + roll.plot.x(seconds), top + y + height / 2];
-    }"""
-    x, y = page.evaluate(place, seconds)
-    return x, y
-
-
 def mark(page: Page, start: float, stop: float) -> None:
     """Drag along the ruler."""
-    page.mouse.move(*ruler_place(page, start))
-    page.mouse.down()
-    page.mouse.move(*ruler_place(page, stop), steps=5)
-    page.mouse.up()
+    drag(page, place(page, start), place(page, stop))
 
 
 @pytest.fixture
@@ -664,7 +645,7 @@ def test_phrase_of_a_recording_is_its_loudest_four_seconds(blank, loud, duration
 
 def test_instrument_zooms_with_the_wheel_where_nothing_scrolls(recorded):
     seen = "document.querySelector('timbre-roll').plot.span"
-    recorded.mouse.move(*lane_place(recorded, 0, 1.5))
+    recorded.mouse.move(*place(recorded, 1.5, lane=0))
     recorded.mouse.wheel(0, -200)
     recorded.wait_for_function(f"{seen} < 1.5")
     recorded.evaluate("document.body.style.height = '300vh'")
@@ -693,5 +674,5 @@ def test_instrument_lets_a_take_be_dragged_out_as_a_file(recorded):
     track = takes()["tracks"][0] | {"file": "Song: one/two - Mia", "url": "/files/take.flac?expires=9"}
     bring(recorded, "takes", takes(tracks=[track]))
     assert recorded.locator(".track").evaluate_all("(lanes) => lanes.map((lane) => lane.draggable)") == [False, True]
-    url = "http://instrument.test/files/take.flac?expires=9"
+    url = "http://page.test/files/take.flac?expires=9"
     assert recorded.locator(".track").last.evaluate(DRAGGED) == [f"audio/flac:Song- one-two - Mia.flac:{url}", url]

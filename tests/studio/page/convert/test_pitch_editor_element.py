@@ -12,11 +12,11 @@ from engine.conversion.pitch_edits import read_edits
 from engine.errors import SettingsError
 from engine.units import semitones_to_hertz
 from studio.actions.conversions.edits import _changes, _tools
-from studio.page.page_files import page_file
+from tests.browsers import blank_page
 
 SECONDS = 6.0
-BLANK = """<!doctype html><html><head><link rel="icon" href="data:,"><link rel="stylesheet" href="/page-files/page.css">
-<script type="module" src="/page-files/pitch-editor.js"></script></head><body></body></html>"""
+HEAD = """<link rel="stylesheet" href="/page-files/page.css">
+<script type="module" src="/page-files/pitch-editor.js"></script>"""
 OPEN = """async (given) => {
   await customElements.whenDefined("timbre-pitch-editor");
   if (window.editor) window.editor.data = null; // of the test before
@@ -74,19 +74,9 @@ def answer(asked: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def blank(browser) -> Iterator[Page]:
-    complaints: list[str] = []
-    context = browser.new_context(viewport={"width": 1200, "height": 900})
-    page = context.new_page()
-    page.set_default_timeout(60_000)
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
-    page.route("**/page-files/*", lambda route: route.fulfill(path=page_file(route.request.url.rpartition("/")[2])))
-    page.route("**/blank", lambda route: route.fulfill(body=BLANK, content_type="text/html"))
-    page.expose_function("answer", answer)
-    page.goto("http://editor.test/blank")
-    yield page
-    context.close()
-    assert not complaints
+    with blank_page(browser, HEAD, viewport={"width": 1200, "height": 900}) as page:
+        page.expose_function("answer", answer)
+        yield page
 
 
 @pytest.fixture

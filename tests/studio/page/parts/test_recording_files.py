@@ -9,7 +9,7 @@ import pytest
 import soundfile
 from playwright.sync_api import Page
 
-from tests.studio.page.parts.test_roll import opened
+from tests.browsers import blank_page
 
 # a file of blocks of 10 ms, [[channels] of each block], as base64
 FILE = """async ([blocks, choice, largest]) => {
@@ -33,7 +33,7 @@ STEP = 480
 
 @pytest.fixture(scope="module")
 def page(browser) -> Iterator[Page]:
-    with opened(browser) as page:
+    with blank_page(browser, "") as page:
         yield page
 
 

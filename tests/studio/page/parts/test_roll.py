@@ -1,12 +1,11 @@
 """<timbre-roll> by itself, with sounds that are known: where things are drawn, and what mouse, finger and keys do."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 from playwright.sync_api import Page
 
-from studio.page.page_files import page_file
+from tests.browsers import blank_page
 
 # ten seconds on A3 (220 Hz), the middle third silent; loud in its second half
 MAKE = """async (given) => {
@@ -38,29 +37,13 @@ COLOUR = """([seconds, hertz, layer]) => {
 PAINTED = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 
-BLANK = """<!doctype html><html><head><link rel="icon" href="data:,"><link rel="stylesheet" href="/page-files/page.css">
-<script type="module" src="/page-files/roll.js"></script></head><body></body></html>"""
-
-
-@contextmanager
-def opened(browser, **options) -> Iterator[Page]:
-    """A page with nothing but what we put into it, without a service; nothing is complained of at the end."""
-    complaints: list[str] = []
-    context = browser.new_context(viewport={"width": 1200, "height": 800}, **options)
-    page = context.new_page()
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
-    page.route("**/page-files/*", lambda route: route.fulfill(path=page_file(route.request.url.rpartition("/")[2])))
-    page.route("**/blank", lambda route: route.fulfill(body=BLANK, content_type="text/html"))
-    page.goto("http://roll.test/blank")
-    yield page
-    context.close()
-    assert not complaints
+HEAD = """<link rel="stylesheet" href="/page-files/page.css">
+<script type="module" src="/page-files/roll.js"></script>"""
 
 
 @pytest.fixture(scope="module")
 def blank(browser) -> Iterator[Page]:
-    with opened(browser) as page:
+    with blank_page(browser, HEAD) as page:
         yield page
 
 
@@ -179,7 +162,7 @@ def test_roll_zooms_on_wheel_only_with_ctrl(roll):
 
 
 def test_roll_zooms_on_pinch(browser):
-    with opened(browser, has_touch=True) as page:
+    with blank_page(browser, HEAD, has_touch=True) as page:
         page.evaluate(MAKE, {})
         pinch(page)
         page.wait_for_function("roll.plot.span < 9")
