@@ -125,7 +125,7 @@ def _say(task: "Task", facts: ResultView, unsigned: str | None, names: Mapping[s
             "{name}, {used}, transposed by {transpose} semitones.",
             transpose=numeral(voice.transpose, "+g"), name=name, used=voice.vocal_style,
         ))
-    for note in (facts["warning"], *facts["notes"]):
+    for note in (facts.warning, *facts.notes):
         if note:
             say(note)
     if rendered.mix and rendered.mix.gain_db:

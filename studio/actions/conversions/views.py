@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 from engine.texts import tr
 from studio.errors import NotFound
 from studio.store.records.codec import Undocumented, Url, exact, shown_as
-from studio.store.records.conversion import Conversion, Rendered, Scores, Settings
+from studio.store.records.conversion import ChosenTake, Conversion, Rendered, Scores, Settings
 from studio.store.studio import Studio
 from studio.store.take_labels import TakeLabel, label_of
 from studio.store.tasks import Task
@@ -74,13 +74,6 @@ class UnfinishedConversion(TypedDict):
     status: Literal["in_progress", "failed"]
 
 
-class TakeOf(TypedDict):
-    """A take of a task, 1 for the first."""
-
-    task: str
-    take: int
-
-
 class TaskFacts(TypedDict, total=False):
     """What tasks of some kinds show beside what all have: conversions, those of songs, teachings and trainings.
 
@@ -94,7 +87,7 @@ class TaskFacts(TypedDict, total=False):
     ]
     warning: Annotated[str | None, Field(description="What you should know of the recording and its notes.")]
     cost_minutes: Annotated[float | None, Field(description="For a conversion: minutes x channels x takes.")]
-    comp: Annotated[list[TakeOf] | None, _OBJECTS, Field(description="Of a comp, the task and take of each phrase.")]
+    comp: Annotated[list[ChosenTake] | None, _OBJECTS, Field(description="Of a comp, the task and take of each phrase.")]
     phrase_starts_s: Annotated[
         list[float] | None, Field(description="Where each phrase of the recording begins.")
     ]
@@ -258,7 +251,7 @@ def key_of_take(task: Task, take: int, dry: bool = False) -> str:
     return takes[take - 1].dry_key if dry else takes[take - 1].key
 
 
-def choice_of(task: Task) -> list[TakeOf] | None:
+def choice_of(task: Task) -> list[ChosenTake] | None:
     """Return the take of each phrase of a comp; None for another conversion."""
     comp = task.asked_as(Conversion).comp
-    return None if comp is None else [{"task": one.task, "take": one.take} for one in comp.choice]
+    return None if comp is None else list(comp.choice)

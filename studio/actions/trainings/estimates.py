@@ -20,10 +20,10 @@ def seconds_left(view: TrainingView, epochs: int, evaluate_epochs: int = 0) -> f
 
     view: from `training_view`.
     """
-    if view["timed"] is None:
+    if view.timed is None:
         return None
-    timed = Estimate(**view["timed"])
-    done = min(view["epoch"], epochs)
+    timed = Estimate(**view.timed)
+    done = min(view.epoch, epochs)
     return timed.seconds_of(epochs, evaluate_epochs) - (timed.seconds_of(done, evaluate_epochs) if done else 0.0)
 
 

@@ -1,8 +1,9 @@
 """Trainings: started, shown, queued and forgotten."""
 
 
+from dataclasses import dataclass
+
 from sqlalchemy import Connection
-from typing_extensions import TypedDict
 
 from engine.datasets.dataset import TRAINING_FOLDER
 from engine.errors import EngineError, SettingsError
@@ -39,6 +40,7 @@ from studio.store.idempotency import Idempotency, run_idempotently
 from studio.store.idempotent_answers import Answer
 from studio.store.kinds import ESTIMATE
 from studio.store.kinds import TRAINING as TRAINING_KIND
+from studio.store.records.codec import Record
 from studio.store.records.conversion import Settings
 from studio.store.records.voices import Training
 from studio.store.studio import Cost, Studio, costs
@@ -49,7 +51,8 @@ from studio.store.workspaces import refuse_in_training
 _MOST_SHOWN = 200  # trainings in the queue
 
 
-class TrainableVoice(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class TrainableVoice(Record):
     """A voice that has recordings here."""
 
     id: str
@@ -59,6 +62,7 @@ class TrainableVoice(TypedDict):
     epochs: int
 
 
+@dataclass(frozen=True, kw_only=True)
 class TrainingView(TrainableVoice, Auditions):
     """All that is known about a voice's training.
 
@@ -98,21 +102,21 @@ def training_view(studio: Studio, account: Account, model_id: str, base_url: str
         task = None
     tasks = [one for one in (task, estimating) if one is not None]
     shown = {one["kind"]: one for one in with_places(studio, task_views_of(studio, account, tasks, base_url, now_s))}
-    return {
-        "id": model.id,
-        "name": model.name,
-        "state": model.state,
-        "error": model.error,
-        "epoch": model.epoch,
-        "epochs": model.epochs,
-        "chosen_epoch": _chosen_epoch(studio, model),
-        "begun": history is not None,
-        "task": shown.get(TRAINING_KIND),
-        "timed": timed_training(history, estimating),
-        "estimating": shown.get(ESTIMATE),
-        "history": history,
+    return TrainingView(
+        id=model.id,
+        name=model.name,
+        state=model.state,
+        error=model.error,
+        epoch=model.epoch,
+        epochs=model.epochs,
+        chosen_epoch=_chosen_epoch(studio, model),
+        begun=history is not None,
+        task=shown.get(TRAINING_KIND),
+        timed=timed_training(history, estimating),
+        estimating=shown.get(ESTIMATE),
+        history=history,
         **auditions_of(studio, model, history, base_url, now_s),
-    }
+    )
 
 
 def queue_view(studio: Studio, account: Account, base_url: str, now_s: float) -> list[TaskView]:

@@ -3,8 +3,7 @@
 import colorsys
 import hashlib
 from collections.abc import Mapping
-
-from typing_extensions import TypedDict
+from dataclasses import dataclass
 
 from engine.errors import EngineError
 from engine.texts import numeral, tr
@@ -16,6 +15,7 @@ from studio.actions.voices.voice import VoiceView, model_view
 from studio.store.accounts import Account
 from studio.store.catalogue import COMPLETED, Model, all_models, find_model
 from studio.store.records.cards import Voice
+from studio.store.records.codec import Record
 from studio.store.studio import Studio
 
 LEAST_CONTRAST = 4.5  # of the initials on the colour, for WCAG 2.2 AA
@@ -31,7 +31,8 @@ _KINDS = {(True, True): tr("speaks and sings"), (True, False): SPEAKS, (False, T
 DEMO_PREVIEWS = "/demo-voices"  # the page serves the folders of the demo voices here
 
 
-class Avatar(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Avatar(Record):
     """How a voice is shown: #rrggbb, on which white is legible, and heights 0..1 of a small waveform."""
 
     colour: str
@@ -76,11 +77,11 @@ def avatar_of(name: str) -> Avatar:
     """
     digest = hashlib.sha256(f"{_SALT} {' '.join(name.split()).casefold()}".encode()).digest()
     hue = int.from_bytes(digest[12:14], "big") / 65536
-    return {
-        "colour": _legible(hue),
-        "initials": _initials(name),
-        "bars": [round(0.25 + 0.75 * byte / 255, 2) for byte in digest[:_BARS]],
-    }
+    return Avatar(
+        colour=_legible(hue),
+        initials=_initials(name),
+        bars=[round(0.25 + 0.75 * byte / 255, 2) for byte in digest[:_BARS]],
+    )
 
 
 def contrast(colour: str) -> float:

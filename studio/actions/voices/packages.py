@@ -4,12 +4,11 @@ import struct
 import zipfile
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import chain, count
 from pathlib import Path
 
 from sqlalchemy import Connection
-from typing_extensions import TypedDict
 
 from engine.errors import VoiceError
 from engine.files import named, shown_name
@@ -38,6 +37,7 @@ from studio.store.catalogue import (
 )
 from studio.store.idempotency import Idempotency, answered, run_idempotently
 from studio.store.idempotent_answers import Answer
+from studio.store.records.codec import Record
 from studio.store.studio import Cost, Studio, costs
 from studio.store.workspaces import arriving, voice_folder
 
@@ -58,7 +58,8 @@ def packaged_name(package: Path) -> str:
     return package.stem if is_rvc_model(package) else package_card(package).name
 
 
-class Namesake(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Namesake(Record):
     """A voice of the same name."""
 
     id: str
@@ -98,9 +99,9 @@ def imported_before(studio: Studio, account: Account, package: Path) -> str | No
         weights = opened.read(WEIGHTS_FILE) if WEIGHTS_FILE in opened.namelist() else b""
     for one in voices_named(studio, account, card.name):
         with suppress(StudioError, VoiceError, OSError):  # it is untrained, or was deleted meanwhile
-            folder = voice_folder(studio.storage, find_model(studio.database, account, one["id"]))
+            folder = voice_folder(studio.storage, find_model(studio.database, account, one.id))
             if _bare(load_card(folder)) == _bare(card) and (folder / WEIGHTS_FILE).read_bytes() == weights:
-                return one["id"]
+                return one.id
     return None
 
 

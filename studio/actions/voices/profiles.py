@@ -62,7 +62,7 @@ def edit_profile(studio: Studio, account: Account, model_id: str, values: Mappin
 
 def _refuse_name_in_use(studio: Studio, account: Account, model_id: str, name: str) -> None:
     """Raise Invalid if another voice has the name; one that two voices have already may stay."""
-    there = [one["id"] for one in voices_named(studio, account, name)]
+    there = [one.id for one in voices_named(studio, account, name)]
     if there and model_id not in there:
         free = free_name(studio, account, name)
         raise Invalid([("name", tr(

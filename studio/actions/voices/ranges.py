@@ -1,12 +1,11 @@
 """Ranges: how what a recording asks for fits the ranges of the voices, and the transposition that suits each best."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import TypedDict
 
 from engine.analysis.notes import SEMITONES
 from engine.analysis.pitch_statistics import PitchStatistics
@@ -19,6 +18,7 @@ from studio.actions.analysis_views import AnalysedRecording, NoteSeconds, stretc
 from studio.errors import NotFound
 from studio.store.accounts import Account
 from studio.store.catalogue import Model, find_model
+from studio.store.records.codec import Record
 from studio.store.studio import Studio
 from studio.store.workspaces import untrained_prefix
 
@@ -27,7 +27,8 @@ _FEW = 0.05  # of the voiced time: so much of it may be outside a range that sui
 _MOST_OTHERS = 2  # voices that are named instead of one that does not suit
 
 
-class VoiceEnds(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class VoiceEnds(Record):
     """The name of a voice, and its range in MIDI note numbers where it sings or speaks as the recording does.
 
     estimated: which of the two, where no recording of the voice does it and the range is an estimate.
@@ -39,21 +40,24 @@ class VoiceEnds(TypedDict):
     estimated: Literal["spoken", "sung"] | None
 
 
-class BestShift(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class BestShift(Record):
     """The key that leaves the fewest notes outside the range, and the share outside, 0..1."""
 
     semitones: int
     outside: float
 
 
-class SuitedVoice(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class SuitedVoice(Record):
     """A voice that suits a recording better than the chosen one."""
 
     id: str
     name: str
 
 
-class FitView(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class FitView(Record):
     """Data of <timbre-fit>."""
 
     voice: VoiceEnds
@@ -78,8 +82,8 @@ def fit_view(
     """
     model = find_model(studio.database, account, model_id)
     card = _read_card(studio, model)
-    summary = looked_at["summary"] if looked_at else None
-    is_sung = summary is not None and summary["style"] == "melodic"
+    summary = looked_at.summary if looked_at else None
+    is_sung = summary is not None and summary.style == "melodic"
     voice_range = model.card.get("vocal_range") or (card.vocal_range if card is not None else {})
     estimated: Literal["spoken", "sung"] | None = None
     if card is not None and summary is not None:
@@ -87,21 +91,21 @@ def fit_view(
         estimated = None if fitted == voice_range else "sung" if is_sung else "spoken"
         voice_range = fitted
     ends = [note_number(voice_range[end]) if voice_range.get(end) else None for end in ("min", "max")]
-    source, histogram = summary["pitch"] if summary else None, looked_at["pitch_histogram"] if looked_at else []
+    source, histogram = summary.pitch if summary else None, looked_at.pitch_histogram if looked_at else []
     if looked_at and stretch:
-        found = stretch_view(studio, account, looked_at["id"], *stretch)
-        source, histogram = found["pitch"], found["pitch_histogram"]
+        found = stretch_view(studio, account, looked_at.id, *stretch)
+        source, histogram = found.pitch, found.pitch_histogram
     seconds = _seconds(histogram)
     auto = None
     if source is not None and card is not None:
-        heard = PitchStatistics(source["low"], source["median"], source["high"])
+        heard = PitchStatistics(source.low, source.median, source.high)
         auto = fitting_key(heard, seconds, card, is_sung)
-    return {
-        "voice": {"name": model.name, "low": ends[0], "high": ends[1], "estimated": estimated},
-        "histogram": histogram,
-        "auto": auto,
-        "best": _best(seconds, ends),
-    }
+    return FitView(
+        voice=VoiceEnds(name=model.name, low=ends[0], high=ends[1], estimated=estimated),
+        histogram=histogram,
+        auto=auto,
+        best=_best(seconds, ends),
+    )
 
 
 def suited_voice(
@@ -123,9 +127,9 @@ def better_suited(
     """Return voices to take instead of one that does not suit a recording in any key within an octave, the best
     first; none if it suits, or if nothing is known of it."""
     chosen = fit_view(studio, account, model_id, looked_at, stretch)
-    if chosen["best"] is None or _move(chosen) <= OCTAVE:
+    if chosen.best is None or _move(chosen) <= OCTAVE:
         return []
-    order = [(one, fit["voice"]["name"]) for one, fit in _suited(studio, account, model_ids, looked_at, stretch)]
+    order = [(one, fit.voice.name) for one, fit in _suited(studio, account, model_ids, looked_at, stretch)]
     place = next((place for place, (one, _) in enumerate(order) if one == model_id), len(order))
     return [{"id": one, "name": name} for one, name in order[:place][:_MOST_OTHERS]]
 
@@ -141,14 +145,14 @@ def _suited(
     least for, with few notes outside its range; of such one that `auto` moves it least for, and one that sings or
     speaks as it does."""
     found = []
-    summary = looked_at["summary"]
-    is_sung = summary is not None and summary["style"] == "melodic"
+    summary = looked_at.summary
+    is_sung = summary is not None and summary.style == "melodic"
     for model_id in model_ids:
         fit = fit_view(studio, account, model_id, looked_at, stretch)
-        (low, high), auto = (fit["voice"]["low"], fit["voice"]["high"]), fit["auto"]
+        (low, high), auto = (fit.voice.low, fit.voice.high), fit.auto
         if low is None or high is None or auto is None:
             continue
-        outside = round(share_outside(_seconds(fit["histogram"]), low, high, auto), 2)
+        outside = round(share_outside(_seconds(fit.histogram), low, high, auto), 2)
         card = _read_card(studio, find_model(studio.database, account, model_id))
         is_alike = card is not None and (card.sung_pitch if is_sung else card.spoken_pitch) is not None
         found.append(((_move(fit), abs(auto), not is_alike, outside), (model_id, fit)))
@@ -157,7 +161,7 @@ def _suited(
 
 def _move(fit: FitView) -> int:
     """Return the fewest semitones, up or down, that leave few notes outside the range; more than an octave for none."""
-    (low, high), seconds = (fit["voice"]["low"], fit["voice"]["high"]), _seconds(fit["histogram"])
+    (low, high), seconds = (fit.voice.low, fit.voice.high), _seconds(fit.histogram)
     if low is None or high is None:
         return OCTAVE + 1
     fits = (by for by in range(OCTAVE + 1) if any(share_outside(seconds, low, high, one) <= _FEW for one in (by, -by)))
@@ -176,7 +180,7 @@ def _best(seconds: NDArray[np.float64], ends: list[int | None]) -> BestShift | N
     if low is None or high is None or not seconds.any():
         return None
     best = best_key(seconds, low, high)
-    return {"semitones": best.semitones, "outside": best.outside}
+    return BestShift(semitones=best.semitones, outside=best.outside)
 
 
 def _read_card(studio: Studio, model: Model) -> VoiceCard | None:

@@ -17,6 +17,7 @@ from studio.actions.tasks import TaskView, task_view
 from studio.http.routes.call import Call, Calling
 from studio.http.routes.documentation import Responses, problems
 from studio.http.routes.identifiers import known_task_id
+from studio.store.records.codec import plain
 from studio.store.task_status import TaskStatus
 
 _SILENT_S = 15.0  # then a comment keeps proxies from closing the connection
@@ -82,4 +83,4 @@ async def _view(call: Call, task_id: str) -> TaskView:
 
 
 def _event(name: str, data: Mapping[str, object]) -> bytes:
-    return format_sse_event(event=name, data_str=json.dumps(data, ensure_ascii=False))
+    return format_sse_event(event=name, data_str=json.dumps(plain(data), ensure_ascii=False))

@@ -25,7 +25,7 @@ from studio.actions.voices.packages import export_model, import_upload
 from studio.actions.voices.voice import Voices, VoiceView, delete_model, model_view, models_view
 from studio.http.bodies import JSON, MULTIPART, URLENCODED
 from studio.http.routes.call import Call, Calling
-from studio.http.routes.checked_answers import CheckedRoute
+from studio.http.routes.checked_answers import CheckedRoute, Shown
 from studio.http.routes.documentation import OF_UPLOADS, body, file_field, problems
 from studio.http.routes.fields import WHOLE, Fields
 from studio.http.routes.identifiers import known_model_id
@@ -72,7 +72,7 @@ class _Wanted(BaseModel):
 )
 async def list_models(call: Calling, wanted: Annotated[_Wanted, Query()]) -> JSONResponse:
     """List usable voices: the account's trained ones, and the demo voices."""
-    return JSONResponse(await call.do(models_view, **dict(wanted)))
+    return Shown(await call.do(models_view, **dict(wanted)))
 
 
 @router.post(
@@ -132,7 +132,7 @@ async def import_package(call: Calling) -> JSONResponse:
         idempotency = call.idempotency("import", form)
         model_id = await call.do(import_upload, package.path, package.name, idempotency, files)
     call.note(model_id=model_id)
-    return JSONResponse({"model_id": model_id})
+    return Shown({"model_id": model_id})
 
 
 _EPOCHS = setting_named(TrainingPlan, "epochs")
@@ -224,7 +224,7 @@ async def teach(call: Calling, model_id: str) -> JSONResponse:
 )
 async def one_model(call: Calling, model_id: str) -> JSONResponse:
     """Return a voice with its state, its training with losses and scores, and the report on its recordings."""
-    return JSONResponse(await call.do(model_view, known_model_id(model_id)))
+    return Shown(await call.do(model_view, known_model_id(model_id)))
 
 
 @router.delete(

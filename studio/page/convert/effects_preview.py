@@ -44,13 +44,13 @@ def preview_effects(page: Page, effects: EffectControls, takes: Takes, instrumen
             return {}
         track = tracks[index]
         made = visit.do(
-            take_with_effects, track["task"] or "", track["take"], tried, visit.base_url, visit.now_s
+            take_with_effects, track.task or "", track.take, tried, visit.base_url, visit.now_s
         )
-        lanes = list(data["tracks"])
+        lanes = list(data.tracks)
         lane = lanes[index - 1]
-        offers: list[OfferedFile] = [{"label": one["label"]} for one in lane["downloads"]]  # not those with others
-        lanes[index - 1] = {**lane, "url": made["url"], "downloads": offers}
-        data = {**data, "tracks": lanes}
+        offers: list[OfferedFile] = [{"label": one.label} for one in lane.downloads]  # not those with others
+        lanes[index - 1] = {**lane, "url": made.url, "downloads": offers}
+        data = Brought(**data, tracks=lanes)
         data.pop("chosen", None)
         return {takes.part: brought("takes", data), takes.brought: data, takes.effects: tried}
 

@@ -91,10 +91,10 @@ class Fit:
             return {self.picture: shown(None)}
         analysed = given.read(self.recording.analysed, Analysed) if given.flag(self.alone) else None
         chosen = given.read(self.recording.chosen, Chosen)
-        stretch = self.recording.stretch_of(chosen) if analysed and chosen and chosen["id"] == analysed["id"] else None
+        stretch = self.recording.stretch_of(chosen) if analysed and chosen and chosen["id"] == analysed.id else None
         found = visit.do(fit_view, model, analysed, stretch)
         is_auto, semitones = given[self.auto], given[self.transpose]
         others = visit.do(better_suited, model, self.voice.trained(visit), analysed, stretch) if analysed else []
         asked = {"transpose": None if is_auto else semitones, "isAnalysed": analysed is not None, "others": others}
         data = {**found} | asked
-        return {self.picture: shown(data), self.found: found["auto"] or 0}
+        return {self.picture: shown(data), self.found: found.auto or 0}

@@ -54,8 +54,8 @@ class Pitch:
     def look(self, view: ResultView, take: int) -> Values:
         """Return updates that draw a take of a conversion, as `result_view` gives it."""
         wanted: Wanted = {
-            "task": view["id"], "take": take, "range": view["range"], "of": len(view["takes"]),
-            "first_s": max(0.0, view["offset_s"]),
+            "task": view.id, "take": take, "range": view.range, "of": len(view.takes),
+            "first_s": max(0.0, view.offset_s),
         }  # fmt: skip
         return {self.wanted: wanted, **self.watching.begin()}
 
@@ -83,32 +83,32 @@ class Pitch:
             visit, visit.do(look_at_take, task_id, take)
         )
         views = (recording, taken)
-        found: Values = {self.known: known | {of_recording: recording["id"], of_take: taken["id"]}}
-        if any(view["state"] in analyses.BUSY for view in views):
-            share = sum(view["progress"] for view in views) / len(views)
+        found: Values = {self.known: known | {of_recording: recording.id, of_take: taken.id}}
+        if any(view.state in analyses.BUSY for view in views):
+            share = sum(view.progress for view in views) / len(views)
             return found | {self.progress: gr.HTML(progress_bar(share, tr("Analysing the pitch")), visible=True)}
-        if failed := [view for view in views if view["state"] != "completed"]:
-            why = joined(" ", filter(None, [tr("The pitch cannot be shown."), failed[0]["error"]]))
+        if failed := [view for view in views if view.state != "completed"]:
+            why = joined(" ", filter(None, [tr("The pitch cannot be shown."), failed[0].error]))
             return still | {self.problem: show_error(why)}
         # a recording that is trimmed begins later than its analysis
-        trimmed_s = (now["start_s"] or 0.0) if recording["id"] == now["recording"] else 0.0
+        trimmed_s = (now["start_s"] or 0.0) if recording.id == now["recording"] else 0.0
         drawn = {"of": f"{task_id} {take}", "roll": _roll(recording, taken, wanted, trimmed_s - wanted["first_s"])}
         return still | found | {self.part: brought("pitch", drawn)}
 
 
 def _lasting(visit: Visit, analysis: str | None) -> AnalysisView | None:
     found = analyses.find(visit, analysis)
-    return None if found and found["state"] == "cancelled" else found
+    return None if found and found.state == "cancelled" else found
 
 
 def _roll(
     recording: AnalysisView, take: AnalysisView, wanted: Wanted, trimmed_s: float
 ) -> dict[str, object]:
     """Return the data of <timbre-roll>: both curves over the take's spectrogram."""
-    assert recording["roll"] is not None  # of analyses that are completed
-    assert take["roll"] is not None
-    before, after = recording["roll"]["curves"][0], take["roll"]["curves"][0]
-    return {**take["roll"]} | {
+    assert recording.roll is not None  # of analyses that are completed
+    assert take.roll is not None
+    before, after = recording.roll.curves[0], take.roll.curves[0]
+    return {**take.roll} | {
         "range": wanted["range"],
         "shown": ["range", "notes"],
         "curves": [

@@ -171,13 +171,13 @@ class PitchEditor:
             view = visit.do(result_view, task_id, visit.base_url, visit.now_s)
         except NotFound:  # it was deleted in the history
             return over | idle
-        if view["state"] in analyses.BUSY:
-            return {self.progress: progress_bar(view["progress"], progress_line(view))}
-        if view["state"] == "completed":  # the editor is busy until this one is in it
+        if view.state in analyses.BUSY:
+            return {self.progress: progress_bar(view.progress, progress_line(view))}
+        if view.state == "completed":  # the editor is busy until this one is in it
             instead = made["instead"] if made and made["task"] == task_id else None
             return over | {self.replaced: instead, self.done: task_id, self.problem: silent()}
-        if view["state"] == "failed":
-            return over | idle | {self.problem: show_error(view["error"] or "")}
+        if view.state == "failed":
+            return over | idle | {self.problem: show_error(view.error or "")}
         return over | idle | {self.problem: inform(tr("Rendering cancelled. Nothing was changed."))}
 
     def come_back(self, visit: Visit, task_id: str | None) -> Updates:
@@ -194,7 +194,7 @@ class PitchEditor:
             view = visit.do(edit_view, take["task"], take["take"], visit.base_url, visit.now_s)
         except EngineError as error:  # what was open is of another take
             return self._close() | {self.problem: show_error(sentence_of(error))}
-        now: Take = {"task": take["task"], "take": take["take"], "id": view["id"]}
+        now: Take = {"task": take["task"], "take": take["take"], "id": view.id}
         return {self.opened: now, self.editor: brought("editor", view)}
 
     def _close(self) -> Values:
@@ -204,6 +204,6 @@ class PitchEditor:
 def _forget(visit: Visit, task_id: str) -> None:
     """Delete what the page made by itself, unless somebody named or starred it."""
     with suppress(NotFound):
-        takes = visit.do(result_view, task_id, visit.base_url, visit.now_s)["takes"]
-        if not any(take["name"] or take["starred"] for take in takes):
+        takes = visit.do(result_view, task_id, visit.base_url, visit.now_s).takes
+        if not any(take.name or take.starred for take in takes):
             visit.do(delete_tasks, [task_id])

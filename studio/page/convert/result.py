@@ -92,7 +92,7 @@ class Result:
             self.kept: [now, *others][:_MOST_KEPT],
             **self.watching.begin(),
             self.going: gr.Row(visible=True),
-            self.progress: progress_bar(view["progress"], progress_line(view)),
+            self.progress: progress_bar(view.progress, progress_line(view)),
         }
 
     def restore(self, kept: Sequence[Now] | None, recording: Chosen | None) -> Values:
@@ -110,21 +110,21 @@ class Result:
             view = view_of(visit, now["task"])
         except NotFound:
             return self._gone(now, kept) | {self.ended: silent()}
-        if view["state"] in BUSY:
-            bar = progress_bar(view["progress"], progress_line(view))
+        if view.state in BUSY:
+            bar = progress_bar(view.progress, progress_line(view))
             return {self.going: gr.Row(visible=True), self.progress: bar, self.ended: silent()}
         over: Values = {**self.watching.end(), self.going: gr.Row(visible=False)}
-        if view["state"] == "cancelled":
+        if view.state == "cancelled":
             return over | {self.ended: inform(tr("The conversion was cancelled."))}
-        if view["state"] == "failed":
-            return over | {self.ended: show_error(view["error"] or "")}
-        if view["note"]:
-            return over | {self.ended: inform(view["note"])} | self.takes.hide()
+        if view.state == "failed":
+            return over | {self.ended: show_error(view.error or "")}
+        if view.note:
+            return over | {self.ended: inform(view.note)} | self.takes.hide()
         if not _is_of(now, chosen):
             done: Values = {} if now.get("restored") else {self.ended: _elsewhere(now["label"])}
             return over | done | self.takes.offer(kept)
-        said = joined(" ", filter(None, [view["warning"], octaves_text(view), *view["notes"]]))
-        told = (warn if view["warning"] else inform)(said) if said else silent()
+        said = joined(" ", filter(None, [view.warning, octaves_text(view), *view.notes]))
+        told = (warn if view.warning else inform)(said) if said else silent()
         return over | {self.ended: told} | self.takes.show(visit, view, now, kept)
 
     def look_again(self, visit: Visit, now: Now | None, kept: Sequence[Now]) -> Updates:
@@ -135,7 +135,7 @@ class Result:
             view = view_of(visit, now["task"])
         except NotFound:
             return self._gone(now, kept)
-        return {self.ended: inform(view["note"])} | self.takes.hide() if view["note"] else None
+        return {self.ended: inform(view.note)} | self.takes.hide() if view.note else None
 
     def make_way(self, visit: Visit, now: Now | None, kept: Sequence[Now], chosen: Chosen | None) -> Updates:
         """Hide what was made of another recording, and of one that was put away, and what was said of it."""
@@ -164,7 +164,7 @@ class Result:
             return None
         view = view_of(visit, task_id)
         kept = [one for one in kept if one["task"] != replaced]
-        source = next((one for one in kept if one["task"] == view["edited"]), now)
+        source = next((one for one in kept if one["task"] == view.edited), now)
         begun = self.begun(visit, task_id, _source_of(source) if source else {}, kept)
         is_away = bool(source and now and now.get("away") and source["recording"] == now["recording"])
         if source is None or (not is_away and _is_of(source, chosen)):
@@ -198,7 +198,7 @@ def _source_of(now: Now) -> Source:
 
 
 def _label(view: ResultView) -> str:
-    at = time.strftime("%H:%M", time.localtime(view["created_at"]))
+    at = time.strftime("%H:%M", time.localtime(view.created_at))
     return joined(" · ", (result_name(view), view["file_name"], at))
 
 

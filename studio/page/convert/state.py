@@ -1,5 +1,6 @@
 """What the parts of the Convert tab tell each other, and the browser remembers."""
 
+from dataclasses import dataclass
 from typing import NotRequired
 
 from typing_extensions import TypedDict
@@ -24,6 +25,7 @@ class Source(TypedDict, total=False):
     stop_s: float | None
 
 
+@dataclass(frozen=True, kw_only=True)
 class Analysed(AnalysedRecording):
     """What other parts of the tab need of the analysis of the recording; settled: as of `Chosen`."""
 

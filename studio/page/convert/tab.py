@@ -181,8 +181,8 @@ class ConvertTab:
             updates |= self.recording.take(analysis)
         if task_id := wish.get("task"):
             view = view_of(visit, task_id)
-            updates |= self.voice.choose(visit, view["model"])
-            updates |= self.settings.fill(view["preset"], view["asked_settings"], view["effects"])
+            updates |= self.voice.choose(visit, view.model)
+            updates |= self.settings.fill(view.preset, view.asked_settings, view.effects)
             taken = visit.do(look_at_recording, task_id)
             updates |= self.recording.take(taken, settled=True)
             updates |= self.result.begun(visit, task_id, {"id": taken}, kept)

@@ -118,6 +118,6 @@ def _voices(visit: Visit) -> list[VoiceCardView]:
 
 def _range(analysed: Analysed | None) -> NamedRange | None:
     """Return the recording's range, as the cards show it."""
-    summary = analysed["summary"] if analysed else None
-    voice = summary["vocal_range"] if summary else None
-    return {"low": voice["lowest"], "high": voice["highest"], "label": tr("Recording")} if voice else None
+    summary = analysed.summary if analysed else None
+    voice = summary.vocal_range if summary else None
+    return NamedRange(low=voice.lowest, high=voice.highest, label=tr("Recording")) if voice else None

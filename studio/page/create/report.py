@@ -81,19 +81,19 @@ class Report:
         view = visit.do(model_view, model)
         task = visit.do(examination_view, model)
         report = view["data_report"]
-        waits = task["state"] in _ACTIVE
+        waits = task.state in _ACTIVE
         failed = not waits and report is None
         codes = {found["code"] for found in report["findings"]} if report else set()
         bad = [one for one in report["recordings"] if one["verdict"] == "fail"] if report else []
         some_are_good = report is not None and len(bad) < len(report["recordings"])
-        message = task["message"] or tr("waiting for a worker")
+        message = task.message or tr("waiting for a worker")
         return {
             self.place: gr.Column(visible=True),
             self.heading: gr.HTML(value=shown(_head(view["name"]))),
-            self.progress: gr.HTML(value=progress_bar(task["progress"], message), visible=waits),
+            self.progress: gr.HTML(value=progress_bar(task.progress, message), visible=waits),
             self.picture: gr.HTML(value=report_picture(report) if report else ""),
             self.found: gr.HTML(value=shown(report)),
-            self.problem: show_error(task["error"] or tr("The recordings could not be checked."))
+            self.problem: show_error(task.error or tr("The recordings could not be checked."))
             if failed
             else silent(),
             self.train: gr.Button(visible=bool(report), interactive=_NOT_TRAINABLE not in codes),
@@ -137,4 +137,4 @@ class Report:
 
 def _head(name: str) -> VoiceHead:
     """Return data of <timbre-voice> for a new voice."""
-    return {"name": tr("{voice}: recordings", voice=name), "badge": "", "kind": [], "description": "", "traits": []}
+    return VoiceHead(name=tr("{voice}: recordings", voice=name), badge="", kind=[], description="", traits=[])

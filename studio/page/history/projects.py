@@ -77,8 +77,8 @@ class ProjectForm:
     def open(self, visit: Visit, project_id: str) -> Values:
         """Return updates that show the form for a project. Raises NotFound."""
         view = visit.do(project_view, project_id, visit.base_url, visit.now_s)
-        values = {control: view["timeline"][name] for name, control in self.timeline.items()}
-        return values | {self.form: gr.Column(visible=True), self.project: view["id"], self.name: view["name"]}
+        values = {control: view.timeline[name] for name, control in self.timeline.items()}
+        return values | {self.form: gr.Column(visible=True), self.project: view.id, self.name: view.name}
 
     def make_export(self, visit: Visit, project_id: str, suffix: Suffix = "zip") -> Values:
         """Return updates that download a project. Raises NotFound, AudioError, DiskFull."""

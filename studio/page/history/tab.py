@@ -110,8 +110,8 @@ class HistoryTab:
         preferred = preferences_of(studio.database, account).format
         if view == _PROJECTS:
             page = projects_view(studio, account, visit.base_url, visit.now_s, wanted=wanted, cursor=cursor)
-            opened, following = asked[_AT + 1], page["next_cursor"]
-            rows = [project_row(one, preferred, one["id"] == opened) for one in page["projects"]]
+            opened, following = asked[_AT + 1], page.next_cursor
+            rows = [project_row(one, preferred, one.id == opened) for one in page.projects]
         else:
             found = history_view(studio, account, visit.base_url, visit.now_s, wanted=wanted, cursor=cursor)
             rows, following = [row_of(task, preferred) for task in found["tasks"]], found["next_cursor"]
@@ -179,7 +179,7 @@ class HistoryTab:
                 asked = (*asked[: _AT + 1], task_id, asked[-1])
                 return {self._opened: task_id} | self._show(visit, *asked)
             case "open-project":
-                latest = project_view(studio, account, task_id, visit.base_url, visit.now_s)["conversions"][0]
+                latest = project_view(studio, account, task_id, visit.base_url, visit.now_s).conversions[0]
                 return self._page.go("convert", task=latest["id"])
             case "export":
                 return self._form.make_export(visit, task_id)

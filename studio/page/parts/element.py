@@ -14,6 +14,7 @@ from typing_extensions import TypedDict, Unpack
 from engine.texts import Speaker, Text
 from studio.page.catalogues import language_script
 from studio.page.page_files import styles
+from studio.store.records.codec import plain
 
 FILES = "/page-files"
 _CONNECT = """
@@ -36,7 +37,7 @@ class _Data(Text):
     data: object
 
     def __new__(cls, data: object) -> "_Data":
-        made = cast(_Data, super().__new__(cls, json.dumps(data)))
+        made = cast(_Data, super().__new__(cls, json.dumps(data := plain(data))))
         made.data = data
         return made
 

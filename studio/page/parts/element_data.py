@@ -1,27 +1,30 @@
 """What our elements are given, as their classes in JavaScript read it."""
 
 from collections.abc import Sequence
-from typing import NotRequired
+from dataclasses import dataclass
 
 from typing_extensions import TypedDict
 
 from studio.actions.analysis_views import Download
 from studio.actions.voices.cards import Avatar
+from studio.store.records.codec import Absent, Record
 
 
-class FactRow(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class FactRow(Record):
     """A row of <timbre-facts>. state: good, bad or warn; is_name, is_command: whether the value is in the words of
     others, or the note is typed."""
 
     label: str
     value: str
-    note: NotRequired[str]
-    state: NotRequired[str | None]
-    is_name: NotRequired[bool]
-    is_command: NotRequired[bool]
+    note: Absent[str] = None
+    state: Absent[str] = None
+    is_name: Absent[bool] = None
+    is_command: Absent[bool] = None
 
 
-class TokenRow(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class TokenRow(Record):
     """A token of <timbre-tokens>."""
 
     id: str
@@ -32,11 +35,12 @@ class TokenRow(TypedDict):
     used_s: float | None
 
 
-class Facts(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Facts(Record):
     """Data of <timbre-facts>. otherwise: what stands in place of no rows."""
 
     rows: Sequence[FactRow]
-    otherwise: NotRequired[str]
+    otherwise: Absent[str] = None
 
 
 class TokenId(TypedDict):
@@ -45,27 +49,30 @@ class TokenId(TypedDict):
     id: str
 
 
-class Track(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Track(Record):
     """A track of <timbre-player>. names: what of the label is in the words of others; offset_s: where on the timeline
     it begins."""
 
     label: str
     url: str
-    offset_s: NotRequired[float]
-    names: NotRequired[Sequence[str]]
-    note: NotRequired[str | None]
-    downloads: NotRequired[Sequence[Download]]
+    offset_s: Absent[float] = None
+    names: Absent[Sequence[str]] = None
+    note: Absent[str] = None
+    downloads: Absent[Sequence[Download]] = None
 
 
-class PlayerData(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class PlayerData(Record):
     """Data of <timbre-player>. chosen: the index of a track."""
 
     id: str
     tracks: Sequence[Track]
-    chosen: NotRequired[int]
+    chosen: Absent[int] = None
 
 
-class CurveLine(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class CurveLine(Record):
     """A line of a chart. points: epoch and value of each."""
 
     label: str
@@ -74,7 +81,8 @@ class CurveLine(TypedDict):
     marks: bool
 
 
-class Chart(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Chart(Record):
     """A chart of <timbre-curves>."""
 
     title: str
@@ -82,7 +90,8 @@ class Chart(TypedDict):
     lines: Sequence[CurveLine]
 
 
-class CurvesData(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class CurvesData(Record):
     """Data of <timbre-curves>. epochs: the whole width; kept, chosen: epochs; choices: epochs that can be chosen."""
 
     epochs: int
@@ -126,7 +135,8 @@ class ChosenTrack(TypedDict):
     index: int
 
 
-class VoiceHead(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class VoiceHead(Record):
     """Data of <timbre-voice>. kind: words that describe it."""
 
     name: str
@@ -134,7 +144,7 @@ class VoiceHead(TypedDict):
     kind: Sequence[str]
     description: str
     traits: Sequence[str]
-    avatar: NotRequired[Avatar]
-    uses: NotRequired[Sequence[str]]
-    state: NotRequired[str]
-    demo: NotRequired[bool]
+    avatar: Absent[Avatar] = None
+    uses: Absent[Sequence[str]] = None
+    state: Absent[str] = None
+    demo: Absent[bool] = None

@@ -68,8 +68,8 @@ class Details:
         status, is_active = "", False
         if report is None and voice["has_recordings"]:
             task = visit.do(examination_view, voice["id"])
-            is_active = task["state"] in ("queued", "running")
-            status = _CHECKING if is_active else task["error"] or _UNCHECKED
+            is_active = task.state in ("queued", "running")
+            status = _CHECKING if is_active else task.error or _UNCHECKED
         label = tr("Recordings: {words}", words=_WORDS[report["verdict"]]) if report else tr("Recordings")
         return {
             self.about: shown(about(voice)),
@@ -87,10 +87,10 @@ def _preview(voice: VoiceDetails) -> PlayerData | None:
     """Return data of <timbre-player>; None without a preview."""
     if voice["preview_url"] is None:
         return None
-    return {
-        "id": f"voice-{voice['id']}",
-        "tracks": [{"label": voice["name"], "names": [voice["name"]], "url": voice["preview_url"]}],
-    }
+    return PlayerData(
+        id=f"voice-{voice['id']}",
+        tracks=[Track(label=voice["name"], names=[voice["name"]], url=voice["preview_url"])],
+    )
 
 
 def _picture(drawn: str) -> gr.HTML:

@@ -55,17 +55,17 @@ def report_picture(report: ReportedData) -> str:
 def head(voice: VoiceDetails) -> VoiceHead:
     """Return data of <timbre-voice>."""
     badge = tr("built-in") if voice["demo"] else BADGES.get(voice["state"], "")
-    return {
-        "name": voice["name"],
-        "avatar": voice["avatar"],
-        "uses": voice["uses"],
-        "state": voice["state"],
-        "badge": badge,
-        "kind": [word for word in _kinds(voice) if word and word not in ("other", "adult")],
-        "demo": voice["demo"],
-        "description": voice["description"],
-        "traits": voice["traits"],
-    }
+    return VoiceHead(
+        name=voice["name"],
+        avatar=voice["avatar"],
+        uses=voice["uses"],
+        state=voice["state"],
+        badge=badge,
+        kind=[word for word in _kinds(voice) if word and word not in ("other", "adult")],
+        demo=voice["demo"],
+        description=voice["description"],
+        traits=voice["traits"],
+    )
 
 
 def _kinds(voice: VoiceDetails) -> tuple[str | None, ...]:
@@ -84,13 +84,13 @@ def about(voice: VoiceDetails) -> Facts:
         (tr("ID"), voice["id"], tr("for the command line and the API")),
     ]
     named = {tr("Licence"), tr("Source"), tr("Blended from"), "ID"}  # in the words of others
-    return {
-        "rows": [
+    return Facts(
+        rows=[
             {"label": label, "value": value, "note": note, "is_name": label in named}
             for label, value, note in rows
             if value
         ]
-    }
+    )
 
 
 def training_rows(voice: VoiceDetails) -> list[FactRow]:
@@ -99,27 +99,27 @@ def training_rows(voice: VoiceDetails) -> list[FactRow]:
     rows: list[FactRow] = []
     if voice["error"]:
         label = tr("Conversion") if voice["kind"] == RVC else tr("Last training")
-        rows.append({"label": label, "value": voice["error"], "state": "bad"})
+        rows.append(FactRow(label=label, value=voice["error"], state="bad"))
     if isinstance(minutes := learned.get("minutes"), int | float):
-        rows.append({"label": tr("Trained on"), "value": ntr(
+        rows.append(FactRow(label=tr("Trained on"), value=ntr(
             "{minutes} minute of recordings",
             "{minutes} minutes of recordings",
             minutes=numeral(minutes, "g"),
-        )})
+        )))
     if "best_epoch" in learned:
         how = tr("chosen by ear") if learned.get("chosen") else tr("best score")
         value = tr(
             "epoch {best_epoch} of {value}",
             best_epoch=learned["best_epoch"], value=learned.get("epochs", learned["best_epoch"]),
         )
-        rows.append({"label": tr("Checkpoint"), "value": value, "note": how})
+        rows.append(FactRow(label=tr("Checkpoint"), value=value, note=how))
     found = learned.get("scores")
     scores = found if isinstance(found, dict) else {}
     for name, label, note in _SCORES:
         if isinstance(score := scores.get(name), int | float):
             is_error = name == "pitch_error_cents"
             value = tr("{score} cents", score=numeral(score, ".0f")) if is_error else numeral(score, ".2f")
-            rows.append({"label": label, "value": value, "note": note})
+            rows.append(FactRow(label=label, value=value, note=note))
     if learned:
         rows += [{"label": tr("Scores"), "value": line, "note": _HELD_OUT} for line in score_lines(voice)]
     return rows

@@ -36,6 +36,18 @@ class Record:
     __pydantic_config__ = _EXACT
 
 
+def plain(shown: object) -> object:
+    """Return what is shown, a record or what is made of records, as the JSON that services and pages send.
+
+    Its texts stay texts, which are said in the reader's language.
+    """
+    if isinstance(shown, Record):
+        return _adapter(cast(Hashable, type(shown))).dump_python(shown, warnings=False)
+    if isinstance(shown, Mapping):
+        return {name: plain(one) for name, one in shown.items()}
+    return [plain(one) for one in shown] if isinstance(shown, list | tuple) else shown
+
+
 class UnknownRecord(StudioError):
     """A row that this version cannot read."""
 
