@@ -122,11 +122,11 @@ def limits_view(studio: Studio) -> list[LimitView]:
     """Return the limits that hold on the page: name, value, and the option of `serve` for it, or None."""
     known = {one.name: one for one in fields(ServiceSettings)}
     return [
-        {
-            "name": name,
-            "value": getattr(studio.service, name),
-            "option": f"--{name.replace('_', '-')}" if known[name].metadata else None,
-        }
+        LimitView(
+            name=name,
+            value=getattr(studio.service, name),
+            option=f"--{name.replace('_', '-')}" if known[name].metadata else None,
+        )
         for name in LIMITS
         if name != "largest_upload_mb" or studio.service.page_upload_mb  # on one's own machine the disk is the limit
     ]

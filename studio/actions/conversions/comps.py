@@ -61,15 +61,15 @@ def comp_view(studio: Studio, account: Account, task_id: str, base_url: str, now
     wanted = TaskFilter("completed", CONVERSION, recording=task.recording, model_id=task.model_id)
     found = list_tasks(studio.database, account.id, limit=MOST_TASKS, wanted=wanted)[0] if task.recording else [task]
     takes: list[OfferedTake] = [
-        {
-            "task": one.id,
-            "take": take.number,
-            "title": _title(one, take.number),
-            "created_at": one.created_at,
-            "url": studio.link(take.key, base_url, now_s),
-            "name": take.label.name,
-            "starred": take.label.starred,
-        }
+        OfferedTake(
+            task=one.id,
+            take=take.number,
+            title=_title(one, take.number),
+            created_at=one.created_at,
+            url=studio.link(take.key, base_url, now_s),
+            name=take.label.name,
+            starred=take.label.starred,
+        )
         for one in reversed(found)
         if one.outputs_deleted_at is None and _starts(one) == _starts(task) and _harmony(one) == _harmony(task)
         for take in ConversionView(studio, one, base_url, now_s).takes

@@ -155,4 +155,4 @@ class OfferedFile(Record):
 
 def offered(preferred: str = FORMATS[0]) -> list[OfferedFile]:
     """Return the downloads <timbre-player> offers, the preferred format first; all are made on request."""
-    return [{"label": one} for one in (preferred, *(other for other in FORMATS if other != preferred))]
+    return [OfferedFile(label=one) for one in (preferred, *(other for other in FORMATS if other != preferred))]

@@ -130,7 +130,7 @@ def edit_view(studio: Studio, account: Account, task_id: str, take: int, base_ur
         confidence=_rounded(pitch.voicing.tolist(), 2),
         edits=origin.edits,
         changes=_changes(pitch, origin.edits),
-        octaves=[{"start_s": one.start_s, "end_s": one.end_s, "by": one.by} for one in octave_doubts(pitch)],
+        octaves=[OctaveDoubtView(start_s=one.start_s, end_s=one.end_s, by=one.by) for one in octave_doubts(pitch)],
         heard=heard,
         tools=_tools(),
     )
@@ -239,7 +239,7 @@ def edit_data_of(studio: Studio, key: str) -> EditData:
 def _changes(pitch: Pitch, edits: Edits) -> list[ChangedStretch]:
     edited = edit_pitch(pitch, read_edits(edits))
     return [
-        {"first": first, "hertz": _rounded(edited.pitch.hertz[first:stop].tolist(), 2)}
+        ChangedStretch(first=first, hertz=_rounded(edited.pitch.hertz[first:stop].tolist(), 2))
         for first, stop in true_runs(edited.differs(pitch)).tolist()
     ]
 

@@ -168,14 +168,14 @@ def _shown_settings(asked: Conversion, rendered: Rendered) -> dict[str, int | fl
 
 def _takes(view: ConversionView) -> list[ShownTake]:
     takes: list[ShownTake] = [
-        {
-            "number": take.number,
-            "url": view.link(take.key),
-            "scores": take.scores,
-            "mark": fidelity(take.scores),
-            "name": take.label.name,
-            "starred": take.label.starred,
-        }
+        ShownTake(
+            number=take.number,
+            url=view.link(take.key),
+            scores=take.scores,
+            mark=fidelity(take.scores),
+            name=take.label.name,
+            starred=take.label.starred,
+        )
         for take in view.takes
     ]
     return [takes[number - 1] for number in best_first([take.mark for take in takes])]

@@ -70,7 +70,7 @@ def auditions_of(
             place[part] = studio.link(key, base_url, now_s)
     return Auditions(
         parts=[
-            {"name": part, "label": _label(part), "url": originals[part]}
+            Part(name=part, label=_label(part), url=originals[part])
             for part in sorted(originals, key=_held_out_first)
         ],
         evaluations=[

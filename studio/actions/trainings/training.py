@@ -85,7 +85,7 @@ class TrainingView(TrainableVoice, Auditions):
 def trainable_view(studio: Studio, account: Account) -> list[TrainableVoice]:
     """Return the voices that have recordings here, by name."""
     return [
-        {"id": one.id, "name": one.name, "state": one.state, "epoch": one.epoch, "epochs": one.epochs}
+        TrainableVoice(id=one.id, name=one.name, state=one.state, epoch=one.epoch, epochs=one.epochs)
         for one in all_models(studio.database, account)
         if one.dataset_key is not None
     ]
@@ -115,7 +115,7 @@ def training_view(studio: Studio, account: Account, model_id: str, base_url: str
         timed=timed_training(history, estimating),
         estimating=shown.get(ESTIMATE),
         history=history,
-        **auditions_of(studio, model, history, base_url, now_s),
+        **vars(auditions_of(studio, model, history, base_url, now_s)),
     )
 
 

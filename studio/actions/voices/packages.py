@@ -79,7 +79,7 @@ def namesakes(studio: Studio, account: Account, package: Path) -> tuple[str, lis
 def voices_named(studio: Studio, account: Account, name: str) -> list[Namesake]:
     """Return `id` and `demo` of the voices with this name."""
     known = all_models(studio.database, account)
-    return [{"id": one.id, "demo": one.is_demo} for one in known if _same(one.name) == _same(name)]
+    return [Namesake(id=one.id, demo=one.is_demo) for one in known if _same(one.name) == _same(name)]
 
 
 def free_name(studio: Studio, account: Account, name: str) -> str:

@@ -14,10 +14,11 @@ from engine.conversion.pitch_shaping import OCTAVE
 from engine.errors import VoiceError
 from engine.units import note_number
 from engine.voices.card import CARD_FILE, DEMO_VOICES, VoiceCard, load_card, read_card
-from studio.actions.analysis_views import AnalysedRecording, NoteSeconds, stretch_view
+from studio.actions.analysis_views import AnalysedRecording, stretch_view
 from studio.errors import NotFound
 from studio.store.accounts import Account
 from studio.store.catalogue import Model, find_model
+from studio.store.records.analysis import PitchSeconds
 from studio.store.records.codec import Record
 from studio.store.studio import Studio
 from studio.store.workspaces import untrained_prefix
@@ -61,7 +62,7 @@ class FitView(Record):
     """Data of <timbre-fit>."""
 
     voice: VoiceEnds
-    histogram: Sequence[NoteSeconds]
+    histogram: Sequence[PitchSeconds]
     auto: float | None
     best: BestShift | None
 
@@ -131,7 +132,7 @@ def better_suited(
         return []
     order = [(one, fit.voice.name) for one, fit in _suited(studio, account, model_ids, looked_at, stretch)]
     place = next((place for place, (one, _) in enumerate(order) if one == model_id), len(order))
-    return [{"id": one, "name": name} for one, name in order[:place][:_MOST_OTHERS]]
+    return [SuitedVoice(id=one, name=name) for one, name in order[:place][:_MOST_OTHERS]]
 
 
 def _suited(
@@ -168,10 +169,10 @@ def _move(fit: FitView) -> int:
     return next(fits, OCTAVE + 1)
 
 
-def _seconds(histogram: Sequence[NoteSeconds]) -> NDArray[np.float64]:
+def _seconds(histogram: Sequence[PitchSeconds]) -> NDArray[np.float64]:
     seconds = np.zeros(SEMITONES)
     for one in histogram:
-        seconds[one["midi"]] = one["seconds"]
+        seconds[one.midi] = one.seconds
     return seconds
 
 

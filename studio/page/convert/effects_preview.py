@@ -1,6 +1,7 @@
 """Hear a changed effect on the take that is there, without converting again."""
 
 from contextlib import suppress
+from dataclasses import replace
 
 import gradio as gr
 
@@ -48,10 +49,9 @@ def preview_effects(page: Page, effects: EffectControls, takes: Takes, instrumen
         )
         lanes = list(data.tracks)
         lane = lanes[index - 1]
-        offers: list[OfferedFile] = [{"label": one.label} for one in lane.downloads]  # not those with others
-        lanes[index - 1] = {**lane, "url": made.url, "downloads": offers}
-        data = Brought(**data, tracks=lanes)
-        data.pop("chosen", None)
+        offers = [OfferedFile(label=one.label) for one in lane.downloads]  # not those with others
+        lanes[index - 1] = replace(lane, url=made.url, downloads=offers)
+        data = replace(data, tracks=lanes, chosen=None)
         return {takes.part: brought("takes", data), takes.brought: data, takes.effects: tried}
 
     page.on(takes.tracks.change, prepare)

@@ -96,5 +96,5 @@ class Fit:
         is_auto, semitones = given[self.auto], given[self.transpose]
         others = visit.do(better_suited, model, self.voice.trained(visit), analysed, stretch) if analysed else []
         asked = {"transpose": None if is_auto else semitones, "isAnalysed": analysed is not None, "others": others}
-        data = {**found} | asked
+        data = vars(found) | asked
         return {self.picture: shown(data), self.found: found.auto or 0}

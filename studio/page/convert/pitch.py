@@ -1,5 +1,7 @@
 """The pitch of a take beside the recording's, and its spectrogram: layers of the instrument."""
 
+from dataclasses import replace
+
 import gradio as gr
 from gradio.blocks import Block
 from typing_extensions import TypedDict
@@ -108,11 +110,11 @@ def _roll(
     assert recording.roll is not None  # of analyses that are completed
     assert take.roll is not None
     before, after = recording.roll.curves[0], take.roll.curves[0]
-    return {**take.roll} | {
+    return vars(take.roll) | {
         "range": wanted["range"],
         "shown": ["range", "notes"],
         "curves": [
-            {**before, "label": tr("Recording"), "colour": _INPUT_COLOUR, "offset_s": -trimmed_s},
-            {**after, "label": tr("Take"), "colour": _OUTPUT_COLOUR},
+            replace(before, label=tr("Recording"), colour=_INPUT_COLOUR, offset_s=-trimmed_s),
+            replace(after, label=tr("Take"), colour=_OUTPUT_COLOUR),
         ],
     }

@@ -143,7 +143,7 @@ class PitchEditor:
             heard = visit.do(preview_edit, now["task"], now["take"], data["edits"], data["start_s"], data["end_s"])
         except SettingsError:  # said once they are made
             return None
-        told = {"version": data.get("version"), **heard} if heard else None
+        told = {"version": data.get("version"), **vars(heard)} if heard else None
         return {self.heard: brought("heard", told)}
 
     def render(self, visit: Visit, data: AskedEdits, now: Take | None, made: Rendering | None) -> Updates:

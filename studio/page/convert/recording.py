@@ -224,7 +224,7 @@ def _facts(view: AnalysisView) -> str:
     voice, loudness = summary.vocal_range, summary.loudness_lufs
     facts = [view.file_name, duration_text(view.duration_s)]
     if voice is not None:
-        facts += [STYLES[summary.style], f"{voice.min}–{voice['max']}"]  # noqa: RUF001 - from to
+        facts += [STYLES[summary.style], f"{voice.min}–{voice.max}"]  # noqa: RUF001 - from to
     else:
         facts.append(tr("silence") if loudness is None else tr("no pitch found"))
     if loudness is not None:

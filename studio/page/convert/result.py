@@ -199,7 +199,7 @@ def _source_of(now: Now) -> Source:
 
 def _label(view: ResultView) -> str:
     at = time.strftime("%H:%M", time.localtime(view.created_at))
-    return joined(" · ", (result_name(view), view["file_name"], at))
+    return joined(" · ", (result_name(view), view.file_name, at))
 
 
 def _elsewhere(label: str) -> gr.HTML:

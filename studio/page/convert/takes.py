@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import NotRequired
 
@@ -148,22 +148,21 @@ class Takes:
         chosen = 1 + takes.index(best)
         lanes = lanes_of(view, beside, preferred)
         tracks: list[TrackOf] = [TrackOf(task=None, take=0, song=False)]
-        tracks += [{"task": one.task, "take": one.take, "song": one.song} for one in lanes]
+        tracks += [TrackOf(task=one.task, take=one.take, song=one.song) for one in lanes]
         data: Brought = Brought(
             id=view.id,
             recording=now["recording"],
             start_s=now["start_s"] or 0.0,
             before=view.input_url,
             chosen=chosen,
+            offset_s=view.offset_s if view.lanes else None,
             tracks=lanes,
             company=[
-                {"name": name, "label": lane_label(name), "url": url}
+                Beside(name=name, label=lane_label(name), url=url)
                 for name, url in view.lanes.items()
                 if name not in ("vocal", "mix")
             ],
         )
-        if view.lanes:
-            data["offset_s"] = view.offset_s
         labels = [(one["label"], one["task"]) for one in kept]
         return {
             self.whole: gr.Row(visible=True),
@@ -227,9 +226,9 @@ class Takes:
             return {self.part: brought("takes", data), self.problem: show_error(sentence_of(error))}
         lanes = list(data.tracks)
         lane = lanes[index - 1]  # the first track is the recording
-        link: OfferedFile = OfferedFile(label=kind, url=made["url"], name=made["name"])
-        lanes[index - 1] = {**lane, "downloads": [link if one.label == kind else one for one in lane.downloads]}
-        data = Brought(**data, tracks=lanes)
+        link = OfferedFile(label=kind, url=made["url"], name=made["name"])
+        lanes[index - 1] = replace(lane, downloads=[link if one.label == kind else one for one in lane.downloads])
+        data = replace(data, tracks=lanes)
         return {self.part: brought("takes", data), self.brought: data}
 
 
@@ -310,12 +309,12 @@ def _is_source(other: ResultView, view: ResultView) -> bool:
 def _numbered(lanes: list[TakeLane]) -> list[TakeLane]:
     """Return the lanes, numbered from the second of the same label and key on."""
     counted: Counter[tuple[str, float]] = Counter()
+    numbered = []
     for lane in lanes:
         same = (lane.label, lane.transpose)
         counted[same] += 1
-        if counted[same] > 1:
-            lane["label"] = lane.label + f" ({counted[same]})"
-    return lanes
+        numbered.append(lane if counted[same] == 1 else replace(lane, label=lane.label + f" ({counted[same]})"))
+    return numbered
 
 
 def _in_order(view: ResultView) -> list[ShownTake]:

@@ -59,7 +59,7 @@ def _facts(view: AnalysisView) -> Iterator[tuple[str, str]]:
     yield tr("Loudness"), tr("Silence") if lufs is None else tr("{lufs} LUFS", lufs=signed(lufs))
     peak_db = summary.peak_db
     peak = tr("{value} dB", value=signed(peak_db))
-    if summary.get("clipped_runs", peak_db > -0.05):
+    if summary.clipped_runs:
         peak = tr("{peak} (clipped)", peak=peak)
     yield tr("Peak"), _NOTHING if lufs is None else peak
     yield tr("Dry vocal"), summary.warning or tr("Yes") if voice else _NOTHING

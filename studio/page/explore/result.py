@@ -1,6 +1,7 @@
 """The result of the Explore tab: one recording, or two in one picture."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import gradio as gr
 from gradio.blocks import Block
@@ -110,14 +111,11 @@ def _side(
     starts_s: where each begins on the timeline of both.
     """
     curves = [
-        {
-            **_drawn(view).curves[0], "label": view.file_name, "colour": colour,
-            "offset_s": start_s - starts_s[place],
-        }
+        replace(_drawn(view).curves[0], label=view.file_name, colour=colour, offset_s=start_s - starts_s[place])
         for view, colour, start_s in zip(views, _COLOURS, starts_s, strict=True)
-    ]  # fmt: skip
+    ]
     if comparison.is_same_melody and (moved := round(comparison.semitones or 0.0)):
-        curves.append(curves[1] | {"label": tr("in the first recording's key"), "semitones": -moved})
+        curves.append(replace(curves[1], label=tr("in the first recording's key"), semitones=-moved))
     return _roll(views[place]) | {
         "id": "-".join(view.id for view in views),  # one picture, which keeps its place when it is turned
         "duration_s": max(view.duration_s for view in views), "origin_s": starts_s[place],
@@ -132,7 +130,7 @@ def _drawn(view: AnalysisView) -> RollData:
 
 
 def _roll(view: AnalysisView) -> dict[str, object]:
-    return {**_drawn(view)} | {"follows": _PLAYER, "isClose": True, "label": tr(
+    return vars(_drawn(view)) | {"follows": _PLAYER, "isClose": True, "label": tr(
         "Pitch of {file_name}",
         file_name=view.file_name,
     )}
@@ -140,9 +138,9 @@ def _roll(view: AnalysisView) -> dict[str, object]:
 
 def _player(views: Sequence[AnalysisView], starts_s: Sequence[float]) -> PlayerData:
     tracks: list[Track] = [
-        {
-            "label": view.file_name, "url": view.audio_url, "downloads": view.downloads, "offset_s": start_s,
-        }
+        Track(
+            label=view.file_name, url=view.audio_url, downloads=view.downloads, offset_s=start_s,
+        )
         for view, start_s in zip(views, starts_s, strict=True)
     ]  # fmt: skip
     return PlayerData(id=_PLAYER, tracks=tracks, chosen=0)

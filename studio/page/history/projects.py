@@ -10,7 +10,7 @@ from engine.analysis.timeline import Timeline
 from engine.texts import joined, ntr, numeral, tr
 from studio.actions.conversions.downloads import offered
 from studio.actions.project_exports import Suffix, project_zip
-from studio.actions.projects import change_project, project_view
+from studio.actions.projects import ProjectView, change_project, project_view
 from studio.page.history.rows import row_of
 from studio.page.parts.controls import controls, settings_of
 from studio.page.parts.element import element, shown
@@ -86,18 +86,18 @@ class ProjectForm:
         return {self.export: shown(made)}
 
 
-def project_row(project: Mapping[str, Any], preferred: str, is_whole: bool = False) -> dict[str, Any]:
+def project_row(project: ProjectView, preferred: str, is_whole: bool = False) -> dict[str, Any]:
     """Return the row of a project from `projects_view` with those of its conversions, as <timbre-tasks> shows them.
 
     is_whole: all conversions, not only the latest.
     """
-    told = project["conversions"] if is_whole else project["conversions"][:_MOST_ROWS]
+    told = project.conversions if is_whole else project.conversions[:_MOST_ROWS]
     count, active = (
-        len(project["conversions"]),
-        any(one["state"] in ("queued", "running") for one in project["conversions"]),
+        len(project.conversions),
+        any(one["state"] in ("queued", "running") for one in project.conversions),
     )
-    timeline, voices = project["timeline"], ", ".join(project["voices"])
-    facts = [[tr("Recording"), project["file_name"]], [tr("Voices"), voices]]
+    timeline, voices = project.timeline, ", ".join(project.voices)
+    facts = [[tr("Recording"), project.file_name], [tr("Voices"), voices]]
     facts += (
         [[tr("Tempo"), ntr(
             "{tempo_bpm} bpm, {beats_per_bar} beat",
@@ -110,8 +110,8 @@ def project_row(project: Mapping[str, Any], preferred: str, is_whole: bool = Fal
     if start_s := timeline["start_s"]:
         facts.append([tr("Begins at"), tr("{seconds} s", seconds=numeral(start_s, "g"))])
     return {
-        "id": project["id"],
-        "title": project["name"],
+        "id": project.id,
+        "title": project.name,
         "is_name": True,
         "kind": ntr("{count} conversion · {voices}", "{count} conversions · {voices}", count=count, voices=voices),
         "state": "running" if active else "completed",
@@ -119,7 +119,7 @@ def project_row(project: Mapping[str, Any], preferred: str, is_whole: bool = Fal
         "progress": 0.0,
         "message": "",
         "error": None,
-        "created_s": project["changed_at"],
+        "created_s": project.changed_at,
         "took": "",
         "facts": facts,
         "player": _player(project, preferred),

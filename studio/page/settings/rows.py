@@ -64,14 +64,14 @@ def size(count: float) -> str:
 def token_rows(tokens: Sequence[TokenView]) -> list[TokenRow]:
     """Return tokens as data of <timbre-tokens>."""
     return [
-        {
-            "id": one.id,
-            "name": one.name,
-            "state": one.state,
-            "created_s": one.created_at,
-            "expires_s": one.expires_at,
-            "used_s": one.used_at,
-        }
+        TokenRow(
+            id=one.id,
+            name=one.name,
+            state=one.state,
+            created_s=one.created_at,
+            expires_s=one.expires_at,
+            used_s=one.used_at,
+        )
         for one in tokens
     ]
 
@@ -113,13 +113,13 @@ def finding_rows(checkup: CheckupView | None) -> list[FactRow]:
     if checkup.error:
         return [FactRow(label=tr("Check failed"), value=checkup.error, state="bad")]
     return [
-        {
-            "label": one.subject,
-            "value": one.detail,
-            "note": one.remedy,
-            "is_command": not isinstance(one.remedy, Text),  # what is no sentence is to be typed
-            "state": "bad" if not one.works else "warn" if one.remedy else _good(one),
-        }
+        FactRow(
+            label=one.subject,
+            value=one.detail,
+            note=one.remedy,
+            is_command=not isinstance(one.remedy, Text),  # what is no sentence is to be typed
+            state="bad" if not one.works else "warn" if one.remedy else _good(one),
+        )
         for one in checkup.findings
         if not one.works or one.subject.startswith(_MACHINE)
     ]
@@ -155,10 +155,8 @@ def limit_rows(limits: Sequence[LimitView]) -> list[FactRow]:
         value = text.format(value=numeral(one.value, "g"))
         if one.name == "keep_outputs_days" and not one.value:
             value = tr("until deleted")
-        row: FactRow = FactRow(label=label, value=value)
-        if option := one.option:
-            row |= {"note": f"serve {option}", "is_command": True}
-        rows.append(row)
+        note = f"serve {one.option}" if one.option else None
+        rows.append(FactRow(label=label, value=value, note=note, is_command=True if note else None))
     return rows
 
 

@@ -1,6 +1,7 @@
 """The course of a training as data for the elements of the Train tab: status, curves and sounds."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from engine.texts import joined, ntr, numeral, tr
 from engine.training.plan import MAY_CHANGE, TrainingPlan
@@ -55,7 +56,7 @@ def is_timed(view: TrainingView) -> bool:
 
 def proposed_epochs(view: TrainingView) -> int:
     """Return the total to propose: the one requested but not reached, or a further run."""
-    asked = int(view.task.epochs if view.task else view.epochs)
+    asked = int(view.task["epochs"] if view.task else view.epochs)
     if asked > view.epoch and view.state != "completed":
         return asked
     return max(asked, int(view.epochs), int(view.epoch)) + _FIRST_EPOCHS
@@ -82,7 +83,7 @@ def estimate_text(view: TrainingView, epochs: int, evaluate_epochs: int = 0) -> 
         return tr("Estimating training time …")
     seconds = seconds_left(view, epochs, evaluate_epochs)
     if seconds is None:
-        why = view.estimating.error if view.estimating else None
+        why = view.estimating["error"] if view.estimating else None
         return why or tr("The training time is not known yet.")
     if epochs <= view.epoch:
         return ntr(
@@ -127,7 +128,7 @@ def state_rows(view: TrainingView) -> list[FactRow]:
             chosen_epoch=view.chosen_epoch,
         ), note=tr("chosen by ear")))
     rows += [
-        {"label": tr("Epoch {epoch}", epoch=event["epoch"]), "value": event["text"]} for event in history["events"][-5:]
+        FactRow(label=tr("Epoch {epoch}", epoch=event["epoch"]), value=event["text"]) for event in history["events"][-5:]
     ]
     return rows
 
@@ -163,7 +164,7 @@ def curves(view: TrainingView, chosen: int | None) -> CurvesData | None:
             lines=[_line(tr("timbre"), "accent", epochs, "taken"), _line(tr("words"), "range", epochs, "kept")],
         ),
     ]
-    shown: list[Chart] = [{**chart, "lines": [line for line in chart.lines if line.points]} for chart in charts]
+    shown: list[Chart] = [replace(chart, lines=[line for line in chart.lines if line.points]) for chart in charts]
     return CurvesData(
         epochs=max(view.epoch, history["ceiling"] if is_active(view) else 0, 1),
         kept=best["epoch"] if best else None,
@@ -181,10 +182,10 @@ def sounds(view: TrainingView, part: str | None, chosen: int | None) -> PlayerDa
         return None
     tracks: list[Track] = [Track(label=tr("Original"), url=original.url)]
     tracks += [
-        {"label": _name(line), "url": line["sounds"][part], "note": tr(
+        Track(label=_name(line), url=line["sounds"][part], note=tr(
             "score {score}",
             score=numeral(line["score"], ".3f"),
-        )} for line in lines
+        )) for line in lines
     ]
     epochs = [line["epoch"] for line in lines]
     first = epochs.index(heard) if (heard := audible_epoch(view, part, chosen)) is not None else 0
@@ -210,9 +211,9 @@ def epoch_in_use(view: TrainingView) -> int | None:
 def score_rows(view: TrainingView, part: str | None, chosen: int | None) -> list[FactRow]:
     """Return the scores of the playable checkpoints as rows."""
     return [
-        {
-            "label": _name(line),
-            "value": joined(
+        FactRow(
+            label=_name(line),
+            value=joined(
                 tr(", "),
                 (
                     joined(" ", (name, numeral(value, form)))
@@ -220,7 +221,7 @@ def score_rows(view: TrainingView, part: str | None, chosen: int | None) -> list
                     if isinstance(value := line.get(score), int | float)
                 ),
             ),
-        }
+        )
         for line in playable(view, part, chosen)
     ]
 

@@ -71,7 +71,7 @@ class Checkpoints:
         epochs = [line["epoch"] for line in lines]
         original = next(one for one in view.parts if one.name == part)
         tracks: list[Track] = [Track(label=tr("Original"), url=original.url)]
-        tracks += [{"label": _label(line), "url": line["sounds"][part], "note": _note(line, in_use)} for line in lines]
+        tracks += [Track(label=_label(line), url=line["sounds"][part], note=_note(line, in_use)) for line in lines]
         place = 1 + epochs.index(epoch) if epoch in epochs else 0
         data: PlayerData = PlayerData(id=f"checkpoints-{model}-{part}", tracks=tracks, chosen=place)
         offer = offered(view.evaluations, epoch, in_use)

@@ -7,7 +7,7 @@ from engine.texts import tr
 from studio.actions.voices.cards import VoiceDetails
 from studio.actions.voices.datasets import examination_view
 from studio.page.parts.element import element, shown
-from studio.page.parts.element_data import PlayerData
+from studio.page.parts.element_data import PlayerData, Track
 from studio.page.parts.markup import markup
 from studio.page.parts.page import Visit
 from studio.page.parts.values import Values

@@ -86,7 +86,7 @@ def about(voice: VoiceDetails) -> Facts:
     named = {tr("Licence"), tr("Source"), tr("Blended from"), "ID"}  # in the words of others
     return Facts(
         rows=[
-            {"label": label, "value": value, "note": note, "is_name": label in named}
+            FactRow(label=label, value=value, note=note, is_name=label in named)
             for label, value, note in rows
             if value
         ]
@@ -121,7 +121,7 @@ def training_rows(voice: VoiceDetails) -> list[FactRow]:
             value = tr("{score} cents", score=numeral(score, ".0f")) if is_error else numeral(score, ".2f")
             rows.append(FactRow(label=label, value=value, note=note))
     if learned:
-        rows += [{"label": tr("Scores"), "value": line, "note": _HELD_OUT} for line in score_lines(voice)]
+        rows += [FactRow(label=tr("Scores"), value=line, note=_HELD_OUT) for line in score_lines(voice)]
     return rows
 
 
