@@ -28,7 +28,7 @@ class ProjectView(Record):
     id: str
     name: str
     file_name: str
-    timeline: Mapping[str, object]
+    timeline: Mapping[str, float]
     voices: list[str]
     created_at: float
     changed_at: float

@@ -197,9 +197,9 @@ def conversion_view(
     """Return the task exactly as the published interface shows it. Raises NotFound."""
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
     if task.state in ACTIVE:
-        return {"status": "in_progress"}
+        return UnfinishedConversion(status="in_progress")
     if task.state != "completed":
-        return {"status": "failed"}
+        return UnfinishedConversion(status="failed")
     return ConversionView(studio, task, base_url, now_s).published()
 
 

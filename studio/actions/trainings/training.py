@@ -101,7 +101,7 @@ def training_view(studio: Studio, account: Account, model_id: str, base_url: str
     if task is not None and task.created_at < model.created_at:
         task = None
     tasks = [one for one in (task, estimating) if one is not None]
-    shown = {one["kind"]: one for one in with_places(studio, task_views_of(studio, account, tasks, base_url, now_s))}
+    shown = {one.kind: one for one in with_places(studio, task_views_of(studio, account, tasks, base_url, now_s))}
     return TrainingView(
         id=model.id,
         name=model.name,
@@ -126,10 +126,10 @@ def queue_view(studio: Studio, account: Account, base_url: str, now_s: float) ->
         for state in ACTIVE
         for task in task_views(
             studio, account, base_url, now_s, wanted=TaskFilter(state, TRAINING_KIND), limit=_MOST_SHOWN
-        )["tasks"]
+        ).tasks
     ]
     views = with_places(studio, found)
-    return sorted(views, key=lambda task: (task["state"] != "running", task["place"] or 0, task["created_at"]))
+    return sorted(views, key=lambda task: (task.state != "running", task.place or 0, task.created_at))
 
 
 # ---- start and stop

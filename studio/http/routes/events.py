@@ -4,7 +4,7 @@ Each has the present state, so that a client that connects again has missed noth
 """
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from dataclasses import asdict
 
 import anyio
@@ -82,5 +82,5 @@ async def _view(call: Call, task_id: str) -> TaskView:
     return await call.do(task_view, task_id, call.base_url, call.now_s)
 
 
-def _event(name: str, data: Mapping[str, object]) -> bytes:
+def _event(name: str, data: object) -> bytes:
     return format_sse_event(event=name, data_str=json.dumps(plain(data), ensure_ascii=False))

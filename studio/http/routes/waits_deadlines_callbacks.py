@@ -25,6 +25,7 @@ from studio.http.routes.checked_answers import Shown
 from studio.http.routes.documentation import Described, Responses, body, problems
 from studio.http.routes.fields import Fields, shown
 from studio.store.deadlines_and_callbacks import Promised
+from studio.store.records.codec import Record
 
 PREFER, APPLIED, CANCEL_AFTER, RETRY_AFTER = "Prefer", "Preference-Applied", "Cancel-After", "Retry-After"
 LONGEST_WAIT_S = 60
@@ -149,7 +150,7 @@ def answers_of_start(answer: type[BaseModel], *statuses: int) -> Responses:
 
 
 async def looked(
-    call: Call, task_id: str, view: Callable[[], Awaitable[Mapping[str, object]]]
+    call: Call, task_id: str, view: Callable[[], Awaitable[Record]]
 ) -> JSONResponse:
     """Answer a call that looks at a task: with the `view` of it or, where the client waits, that at its end."""
     found, wait_s = await view(), preferred_wait_s(call.request)  # unknown tasks are refused first

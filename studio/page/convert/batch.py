@@ -175,7 +175,7 @@ def _row(visit: Visit, place: int, row: Row, preferred: str) -> dict[str, object
     task = visit.do(task_view, row["task"], visit.base_url, visit.now_s)
     made = row_of(task, preferred)
     return made | named | {
-        "kind": task["model_name"] or "",
+        "kind": task.model_name or "",
         "outline": outline_of(visit, made),
         "actions": [CANCEL] if row["state"] in BUSY else [],
         "beside": _BESIDE if made["player"] else [],

@@ -13,12 +13,14 @@ from studio.actions.account import FORMATS
 from studio.actions.conversions.downloads import offered
 from studio.actions.conversions.takes import best_first, fidelity
 from studio.actions.conversions.waveforms import waveform_of_take
+from studio.actions.tasks import TaskView
 from studio.actions.voices.cards import avatar_of
 from studio.errors import NotFound
 from studio.page.parts.controls import EFFECTS, STYLES, setting_title
 from studio.page.parts.page import Visit
 from studio.page.parts.scores import brief_shift, harmony_text, kept_note, labelled, stands_out
 from studio.store.kinds import KINDS, LISTED
+from studio.store.records.codec import plain
 
 TITLES = {name: KINDS[name].title for name in LISTED}
 STATES = {
@@ -43,8 +45,9 @@ _DELETE = {"name": "delete", "label": tr("Delete")}
 _OF_EVERY_TAKE = ("transpose", "takes", "seed", "harmony", "harmony_key")
 
 
-def row_of(task: Mapping[str, Any], preferred: str = FORMATS[0]) -> dict[str, Any]:
+def row_of(view: TaskView, preferred: str = FORMATS[0]) -> dict[str, Any]:
     """Return the row of a task from `history_view` or `queue_view`. preferred: the format offered first."""
+    task: Mapping[str, Any] = plain(view)
     return {
         "id": task["id"],
         "title": _title(task),

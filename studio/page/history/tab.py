@@ -114,7 +114,7 @@ class HistoryTab:
             rows = [project_row(one, preferred, one.id == opened) for one in page.projects]
         else:
             found = history_view(studio, account, visit.base_url, visit.now_s, wanted=wanted, cursor=cursor)
-            rows, following = [row_of(task, preferred) for task in found["tasks"]], found["next_cursor"]
+            rows, following = [row_of(task, preferred) for task in found.tasks], found.next_cursor
         for row in _each(rows):
             row["outline"] = outline_of(visit, row)
         return rows, following
@@ -180,7 +180,7 @@ class HistoryTab:
                 return {self._opened: task_id} | self._show(visit, *asked)
             case "open-project":
                 latest = project_view(studio, account, task_id, visit.base_url, visit.now_s).conversions[0]
-                return self._page.go("convert", task=latest["id"])
+                return self._page.go("convert", task=latest.id)
             case "export":
                 return self._form.make_export(visit, task_id)
             case "daw":
@@ -196,7 +196,7 @@ class HistoryTab:
                 return self._page.go("convert", task=task_id)
             case "train" | "voice" as action:
                 view = task_view(studio, account, task_id, visit.base_url, visit.now_s)
-                return self._page.go("train" if action == "train" else "voices", voice=view["model"])
+                return self._page.go("train" if action == "train" else "voices", voice=view.model)
         return self._show(visit, *asked)
 
     def _delete(self, visit: Visit, ids: Sequence[str]) -> gr.HTML:
@@ -221,7 +221,7 @@ def _nothing(visit: Visit, asked: Sequence[Any]) -> str:
     """Return why there is no row."""
     if any(asked[1:_AT]):
         return _NO_MATCH
-    work = visit.do(history_view, visit.base_url, visit.now_s, limit=1)["tasks"]
+    work = visit.do(history_view, visit.base_url, visit.now_s, limit=1).tasks
     if work:
         return _NO_PROJECT
     return _EMPTY_DEMO if visit.studio.service.is_demo else _EMPTY

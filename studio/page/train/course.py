@@ -46,17 +46,17 @@ def choice_of(voice: TrainableVoice) -> tuple[str, str]:
 
 def is_active(view: TrainingView) -> bool:
     """Whether the voice's training is queued or running."""
-    return view.task is not None and view.task["state"] in ("queued", "running")
+    return view.task is not None and view.task.state in ("queued", "running")
 
 
 def is_timed(view: TrainingView) -> bool:
     """Whether a worker is estimating the training time."""
-    return view.estimating is not None and view.estimating["state"] in ("queued", "running")
+    return view.estimating is not None and view.estimating.state in ("queued", "running")
 
 
 def proposed_epochs(view: TrainingView) -> int:
     """Return the total to propose: the one requested but not reached, or a further run."""
-    asked = int(view.task["epochs"] if view.task else view.epochs)
+    asked = int(view.task.epochs if view.task else view.epochs)
     if asked > view.epoch and view.state != "completed":
         return asked
     return max(asked, int(view.epochs), int(view.epoch)) + _FIRST_EPOCHS
@@ -83,7 +83,7 @@ def estimate_text(view: TrainingView, epochs: int, evaluate_epochs: int = 0) -> 
         return tr("Estimating training time …")
     seconds = seconds_left(view, epochs, evaluate_epochs)
     if seconds is None:
-        why = view.estimating["error"] if view.estimating else None
+        why = view.estimating.error if view.estimating else None
         return why or tr("The training time is not known yet.")
     if epochs <= view.epoch:
         return ntr(
@@ -238,10 +238,10 @@ def _state(view: TrainingView) -> str:
     if task is None or not is_active(view):
         stopped = view.state == "pending" and view.epoch > 0
         return tr("stopped, can be continued") if stopped else _STATES[view.state]
-    if task["state"] == "running":
+    if task.state == "running":
         return _STATES["training"]
     return (
-        tr("up next") if task["place"] == 1 else tr("queued, number {place} in line", place=task["place"])
+        tr("up next") if task.place == 1 else tr("queued, number {place} in line", place=task.place)
     )
 
 

@@ -122,7 +122,7 @@ class TrainTab:
     def _stop(self, visit: Visit, given: Given) -> Updates:
         view = self._view(visit, given)
         if view is not None and view.task and is_active(view):
-            visit.do(cancel_task, view.task["id"], visit.base_url, visit.now_s)
+            visit.do(cancel_task, view.task.id, visit.base_url, visit.now_s)
         return self._panel.show(visit, given) | {self._panel.notice: inform(_STOPPING)}
 
     def _measure(self, visit: Visit, given: Given) -> Updates:
@@ -144,7 +144,7 @@ class TrainTab:
         panel, task_id = self._panel, str(data.get("id"))
         if data.get("action") == "train":
             waiting = visit.do(queue_view, visit.base_url, visit.now_s)
-            model = next((task["model"] for task in waiting if task["id"] == task_id), given.read(panel.voice, str))
+            model = next((task.model for task in waiting if task.id == task_id), given.read(panel.voice, str))
             return panel.choose(visit, given, model)
         visit.do(cancel_task, task_id, visit.base_url, visit.now_s)
         return panel.show(visit, given)
