@@ -122,7 +122,7 @@ class _Tools:
 
     async def voices(self) -> Answer:
         """List the voices to convert to, with their ids, ranges and descriptions."""
-        return {**await _done(models_view, self._studio, self._studio.local)}
+        return {**plain(await _done(models_view, self._studio, self._studio.local))}
 
     async def convert(
         self,

@@ -27,7 +27,7 @@ from studio.executors.turns import Turns
 from studio.store.accounts import Account, account_of_id
 from studio.store.callback_signatures import secret_of_account, signed_headers
 from studio.store.deliveries import Delivery, take_due, was_delivered, was_not_delivered
-from studio.store.records.codec import Record
+from studio.store.records.codec import Record, plain
 from studio.store.studio import Studio
 
 View = Callable[[Studio, Account, str, str, float], Record]  # as studio.actions.tasks.task_view

@@ -221,10 +221,10 @@ def _range(studio: Studio, account: Account, model_id: str) -> NamedRange | None
         card = find_model(studio.database, account, model_id).card
     except NotFound:  # deleted meanwhile
         return None
-    ends = card.get("vocal_range") or {}
+    ends = card.vocal_range or {}
     if not (ends.get("min") and ends.get("max")):
         return None
-    return NamedRange(low=note_number(ends["min"]), high=note_number(ends["max"]), label=card["name"])
+    return NamedRange(low=note_number(ends["min"]), high=note_number(ends["max"]), label=card.name)
 
 
 @dataclass(frozen=True, kw_only=True)

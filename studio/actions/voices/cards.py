@@ -40,6 +40,7 @@ class Avatar(Record):
     bars: list[float]
 
 
+@dataclass(frozen=True, kw_only=True)
 class VoiceCardView(Voice):
     """A voice for <timbre-voices>.
 
@@ -55,6 +56,7 @@ class VoiceCardView(Voice):
     preview_url: str | None
 
 
+@dataclass(frozen=True, kw_only=True)
 class VoiceDetails(VoiceView):
     """All that is known about a voice, here.
 
@@ -165,17 +167,15 @@ def voice_details(studio: Studio, account: Account, model_id: str, base_url: str
         card = load_card(DEMO_VOICES / model.id) if model.is_demo else stored_card(studio, model)
     except EngineError:  # it is being replaced
         card = None
-    return {
-        **model_view(studio, account, model_id),
-        "state": _state(model),
-        "untrained": model.is_usable_untrained,
-        "avatar": avatar_of(model.name),
-        "uses": [] if card is None else uses_of(card.values),
-        "preview_url": preview_link(studio, model, base_url, now_s),
-        "kind": model.card.get("kind") or STUDIO,
-        "has_recordings": model.dataset_key is not None,
-        "learned": card.training if card is not None else {},
-    }
+    return VoiceDetails(
+        **{**vars(model_view(studio, account, model_id)), "state": _state(model)},
+        avatar=avatar_of(model.name),
+        uses=[] if card is None else uses_of(card.values),
+        preview_url=preview_link(studio, model, base_url, now_s),
+        kind=model.card.kind or STUDIO,
+        has_recordings=model.dataset_key is not None,
+        learned=card.training if card is not None else {},
+    )
 
 
 def preview_link(studio: Studio, model: Model, base_url: str, now_s: float) -> str | None:
@@ -193,26 +193,26 @@ def preview_link(studio: Studio, model: Model, base_url: str, now_s: float) -> s
 
 
 def _card(studio: Studio, model: Model, base_url: str, now_s: float) -> VoiceCardView:
-    return {
-        **model.published,
-        "state": _state(model),
-        "untrained": model.is_usable_untrained,
-        "demo": model.is_demo,
-        "avatar": avatar_of(model.name),
-        "uses": uses_of(_whole_card(studio, model)),
-        "preview_url": preview_link(studio, model, base_url, now_s),
-    }
+    return VoiceCardView(
+        **vars(model.published),
+        state=_state(model),
+        untrained=model.is_usable_untrained,
+        demo=model.is_demo,
+        avatar=avatar_of(model.name),
+        uses=uses_of(_whole_card(studio, model)),
+        preview_url=preview_link(studio, model, base_url, now_s),
+    )
 
 
 def _whole_card(studio: Studio, model: Model) -> Mapping[str, object]:
     """Return the card with what it states about the training, where that is a file and not a request."""
     if model.is_demo or model.voice_key is None or studio.storage.folder(model.voice_key) is None:
-        return model.card
+        return vars(model.card)
     try:
         card = stored_card(studio, model)
     except EngineError:  # it is being replaced
-        return model.card
-    return model.card if card is None else card.values
+        return vars(model.card)
+    return vars(model.card) if card is None else card.values
 
 
 def _state(model: Model) -> str:

@@ -288,7 +288,7 @@ def export_networks(studio: Studio, account: Account, model_id: str, target: Pat
     from engine.voices.voice import load_voice
 
     model = find_model(studio.database, account, model_id)
-    if model.card.get("kind") == RVC:
+    if model.card.kind == RVC:
         raise WrongState(tr(
             "{name} is an imported model of RVC: share the file it came from.",
             name=model.name,
@@ -303,7 +303,7 @@ def export_model(studio: Studio, account: Account, model_id: str, target: Path) 
     Raises NotFound, WrongState for an untrained voice, VoiceError, DiskFull.
     """
     model = find_model(studio.database, account, model_id)
-    if model.card.get("kind") == RVC:
+    if model.card.kind == RVC:
         raise WrongState(tr(
             "{name} is an imported model of RVC: share the file it came from.",
             name=model.name,

@@ -85,7 +85,7 @@ def fit_view(
     card = _read_card(studio, model)
     summary = looked_at.summary if looked_at else None
     is_sung = summary is not None and summary.style == "melodic"
-    voice_range = model.card.get("vocal_range") or (card.vocal_range if card is not None else {})
+    voice_range = model.card.vocal_range or (card.vocal_range if card is not None else {})
     estimated: Literal["spoken", "sung"] | None = None
     if card is not None and summary is not None:
         fitted = replace(card, vocal_range=voice_range).range_where(is_sung)

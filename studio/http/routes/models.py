@@ -168,8 +168,8 @@ async def train(call: Calling, model_id: str) -> JSONResponse:
 
     async def reached() -> Mapping[str, object]:
         view = await call.do(model_view, model_id)
-        status = view["state"] if view["state"] in ("training", "completed") else "failed"
-        return {"status": status, "current_epoch": view["training"]["current_epoch"]}
+        status = view.state if view.state in ("training", "completed") else "failed"
+        return {"status": status, "current_epoch": view.training.current_epoch}
 
     return await promises.answer(call, await _latest_id(call, model_id, TRAINING), answer, reached)
 

@@ -79,7 +79,7 @@ router = APIRouter(prefix=PREFIX, tags=["openai"])
 )
 async def list_openai_models(call: Calling) -> JSONResponse:
     """List usable voices as OpenAI's services list models."""
-    return JSONResponse({"object": "list", "data": [_model(one["id"]) for one in await _voices(call)]})
+    return JSONResponse({"object": "list", "data": [_model(one.id) for one in await _voices(call)]})
 
 
 @router.get(
@@ -91,7 +91,7 @@ async def list_openai_models(call: Calling) -> JSONResponse:
 )
 async def show_openai_model(call: Calling, model_id: Annotated[str, Path(max_length=64)]) -> JSONResponse:
     """Show a usable voice as OpenAI's services show models."""
-    if known_model_id(model_id) not in {one["id"] for one in await _voices(call)}:
+    if known_model_id(model_id) not in {one.id for one in await _voices(call)}:
         raise NotFound(tr("There is no such voice. GET /v1/models lists the voices you can use."), "model_not_found")
     return JSONResponse(_model(model_id))
 
@@ -105,7 +105,7 @@ async def show_openai_model(call: Calling, model_id: Annotated[str, Path(max_len
 )
 async def list_openai_voices(call: Calling) -> JSONResponse:
     """List usable voices by id and name, for programs that let their users choose one."""
-    return JSONResponse({"voices": [{"id": one["id"], "name": one["name"]} for one in await _voices(call)]})
+    return JSONResponse({"voices": [{"id": one.id, "name": one.name} for one in await _voices(call)]})
 
 
 @router.post(
@@ -159,7 +159,7 @@ async def speak(call: Calling) -> Response:
 
 
 async def _voices(call: Call) -> list[Voice]:
-    return (await call.do(models_view))["models"]
+    return (await call.do(models_view)).models
 
 
 def _model(voice_id: str) -> Mapping[str, str | int]:

@@ -188,7 +188,7 @@ class Song:
 
     def offer(self, visit: Visit, chosen: str | None) -> Values:
         """Return updates that offer the voices that there are to the second vocal."""
-        voices = [(card["name"], card["id"]) for card in visit.do(voice_cards, visit.base_url, visit.now_s)]
+        voices = [(card.name, card.id) for card in visit.do(voice_cards, visit.base_url, visit.now_s)]
         value = chosen if chosen in [model for _, model in voices] else KEEP
         return {self.stem_voice: gr.Dropdown([(tr("Original voice"), KEEP), *voices], value=value)}
 

@@ -71,7 +71,7 @@ class Report:
 
     def measured(self, visit: Visit, model: str) -> dict[str, str]:
         """Return what the report found of the voice, by the names of the profile's controls. Raises NotFound."""
-        report = visit.do(model_view, model)["data_report"] or {}
+        report = visit.do(model_view, model).data_report or {}
         lowest, highest = report.get("vocal_range") or (None, None)
         found = {"voice_type": report.get("voice_type"), "vocal_range.min": lowest, "vocal_range.max": highest}
         return {name: value for name, value in found.items() if value}
@@ -80,7 +80,7 @@ class Report:
         """Return updates that show the current state. Raises NotFound."""
         view = visit.do(model_view, model)
         task = visit.do(examination_view, model)
-        report = view["data_report"]
+        report = view.data_report
         waits = task.state in _ACTIVE
         failed = not waits and report is None
         codes = {found["code"] for found in report["findings"]} if report else set()
@@ -89,7 +89,7 @@ class Report:
         message = task.message or tr("waiting for a worker")
         return {
             self.place: gr.Column(visible=True),
-            self.heading: gr.HTML(value=shown(_head(view["name"]))),
+            self.heading: gr.HTML(value=shown(_head(view.name))),
             self.progress: gr.HTML(value=progress_bar(task.progress, message), visible=waits),
             self.picture: gr.HTML(value=report_picture(report) if report else ""),
             self.found: gr.HTML(value=shown(report)),
@@ -97,7 +97,7 @@ class Report:
             if failed
             else silent(),
             self.train: gr.Button(visible=bool(report), interactive=_NOT_TRAINABLE not in codes),
-            self.convert: gr.Button(visible=bool(report) and view["untrained"]),
+            self.convert: gr.Button(visible=bool(report) and view.untrained),
             self.without_bad: gr.Button(
                 ntr(
                     "Remove {bad} unsuitable recording",
@@ -108,7 +108,7 @@ class Report:
                 else tr("Remove the unsuitable recording"),
                 visible=bool(bad) and some_are_good,
             ),
-            self.without_music: gr.Button(visible=not waits and view["untrained"] and has_music(report)),
+            self.without_music: gr.Button(visible=not waits and view.untrained and has_music(report)),
             self.change: gr.Button(visible=not waits),
             self.again: gr.Button(visible=failed),
             **self.check.begin(waits),

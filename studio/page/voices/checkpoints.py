@@ -46,9 +46,9 @@ class Checkpoints:
             self.heard: None,
             self.epochs: [],
         }
-        if not voice["has_recordings"]:
+        if not voice.has_recordings:
             return none
-        view = visit.do(training_view, voice["id"], visit.base_url, visit.now_s)
+        view = visit.do(training_view, voice.id, visit.base_url, visit.now_s)
         parts = {one.name: one.label for one in view.parts}
         if not parts or not view.evaluations:
             return none
@@ -60,7 +60,7 @@ class Checkpoints:
             self.course: shown(curves(view, now)),
             self.part: gr.Dropdown([(label, name) for name, label in parts.items()], value=part),
             self.said: silent(),
-            **self.offer_sounds(voice["id"], view, part, kept if now is None else now, now),
+            **self.offer_sounds(voice.id, view, part, kept if now is None else now, now),
         }
 
     def offer_sounds(
@@ -113,7 +113,7 @@ def side_by_side(lines: Sequence[Audition], epoch: int | None) -> list[Audition]
 
 
 def _epoch_in_use(voice: VoiceDetails) -> int | None:
-    epoch = voice["learned"].get("best_epoch")
+    epoch = voice.learned.get("best_epoch")
     return epoch if isinstance(epoch, int) else None
 
 

@@ -48,7 +48,7 @@ class Import:
 
     def offered(self, voice: VoiceDetails) -> Values:
         """Return updates that show what a model of RVC still needs."""
-        needs = voice["kind"] == RVC and not self.contentvec.is_installed
+        needs = voice.kind == RVC and not self.contentvec.is_installed
         return {self.rvc: gr.Accordion(open=True)} if needs else {}
 
     def close(self) -> Values:

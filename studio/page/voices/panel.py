@@ -40,8 +40,8 @@ class Panel:
             self.head: shown(head(voice)),
             self.preview: shown(_preview(voice)),
             self.range: _picture(range_picture(voice)),
-            self.convert: gr.Button(visible=voice["state"] == "completed" or voice["untrained"]),
-            self.train: gr.Button(_train_label(voice), visible=voice["has_recordings"]),
+            self.convert: gr.Button(visible=voice.state == "completed" or voice.untrained),
+            self.train: gr.Button(_train_label(voice), visible=voice.has_recordings),
         }
 
 
@@ -64,16 +64,16 @@ class Details:
 
     def show(self, visit: Visit, voice: VoiceDetails) -> Values:
         """Return updates that show the recordings of a voice and the results of its training."""
-        learned, report = training_rows(voice), voice["data_report"]
+        learned, report = training_rows(voice), voice.data_report
         status, is_active = "", False
-        if report is None and voice["has_recordings"]:
-            task = visit.do(examination_view, voice["id"])
+        if report is None and voice.has_recordings:
+            task = visit.do(examination_view, voice.id)
             is_active = task.state in ("queued", "running")
             status = _CHECKING if is_active else task.error or _UNCHECKED
         label = tr("Recordings: {words}", words=_WORDS[report["verdict"]]) if report else tr("Recordings")
         return {
             self.about: shown(about(voice)),
-            self.recordings: gr.Accordion(label, visible=voice["has_recordings"]),
+            self.recordings: gr.Accordion(label, visible=voice.has_recordings),
             self.examined: gr.HTML(value=f"<p>{markup(status)}</p>", visible=bool(status)),
             self.examine: gr.Button(visible=bool(status) and not is_active),
             self.report: shown(report),
@@ -85,11 +85,11 @@ class Details:
 
 def _preview(voice: VoiceDetails) -> PlayerData | None:
     """Return data of <timbre-player>; None without a preview."""
-    if voice["preview_url"] is None:
+    if voice.preview_url is None:
         return None
     return PlayerData(
-        id=f"voice-{voice['id']}",
-        tracks=[Track(label=voice["name"], names=[voice["name"]], url=voice["preview_url"])],
+        id=f"voice-{voice.id}",
+        tracks=[Track(label=voice.name, names=[voice.name], url=voice.preview_url)],
     )
 
 
@@ -98,6 +98,6 @@ def _picture(drawn: str) -> gr.HTML:
 
 
 def _train_label(voice: VoiceDetails) -> str:
-    if voice["state"] == "training":
+    if voice.state == "training":
         return tr("Follow training")
-    return tr("Continue training") if voice["training"]["current_epoch"] else tr("Train this voice")
+    return tr("Continue training") if voice.training.current_epoch else tr("Train this voice")

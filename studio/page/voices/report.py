@@ -28,7 +28,7 @@ _SCORES = (
 
 def range_picture(voice: VoiceDetails) -> str:
     """Draw the range of a voice on a keyboard; return nothing while it is unknown."""
-    notes = voice.get("vocal_range")
+    notes = voice.vocal_range
     if not notes:
         return ""
     low, high = note_number(notes["min"]), note_number(notes["max"])
@@ -54,34 +54,34 @@ def report_picture(report: ReportedData) -> str:
 
 def head(voice: VoiceDetails) -> VoiceHead:
     """Return data of <timbre-voice>."""
-    badge = tr("built-in") if voice["demo"] else BADGES.get(voice["state"], "")
+    badge = tr("built-in") if voice.demo else BADGES.get(voice.state, "")
     return VoiceHead(
-        name=voice["name"],
-        avatar=voice["avatar"],
-        uses=voice["uses"],
-        state=voice["state"],
+        name=voice.name,
+        avatar=voice.avatar,
+        uses=voice.uses,
+        state=voice.state,
         badge=badge,
         kind=[word for word in _kinds(voice) if word and word not in ("other", "adult")],
-        demo=voice["demo"],
-        description=voice["description"],
-        traits=voice["traits"],
+        demo=voice.demo,
+        description=voice.description,
+        traits=voice.traits,
     )
 
 
 def _kinds(voice: VoiceDetails) -> tuple[str | None, ...]:
-    return None if SPEAKS in voice["uses"] else voice["voice_type"], voice["gender"], voice["age"], voice["genre"]
+    return None if SPEAKS in voice.uses else voice.voice_type, voice.gender, voice.age, voice.genre
 
 
 def about(voice: VoiceDetails) -> Facts:
     """Return data of <timbre-facts>: licence, source and consent."""
-    consent = voice["consent"]
+    consent = voice.consent
     rows = [
-        (tr("Licence"), voice["licence"], ""),
-        (tr("Source"), voice["source"], ""),
-        (tr("Consent"), consent.get("statement", ""), consent_line(consent, voice["consent_origin"])),
-        (tr("Taught by"), _teacher(voice["taught_by"]), ""),
-        (tr("Blended from"), _parts(voice["learned"].get("blend")), ""),
-        (tr("ID"), voice["id"], tr("for the command line and the API")),
+        (tr("Licence"), voice.licence, ""),
+        (tr("Source"), voice.source, ""),
+        (tr("Consent"), consent.get("statement", ""), consent_line(consent, voice.consent_origin)),
+        (tr("Taught by"), _teacher(voice.taught_by), ""),
+        (tr("Blended from"), _parts(voice.learned.get("blend")), ""),
+        (tr("ID"), voice.id, tr("for the command line and the API")),
     ]
     named = {tr("Licence"), tr("Source"), tr("Blended from"), "ID"}  # in the words of others
     return Facts(
@@ -95,11 +95,11 @@ def about(voice: VoiceDetails) -> Facts:
 
 def training_rows(voice: VoiceDetails) -> list[FactRow]:
     """Return rows of <timbre-facts> about the last training; none for an untrained voice."""
-    learned = voice["learned"]
+    learned = voice.learned
     rows: list[FactRow] = []
-    if voice["error"]:
-        label = tr("Conversion") if voice["kind"] == RVC else tr("Last training")
-        rows.append(FactRow(label=label, value=voice["error"], state="bad"))
+    if voice.error:
+        label = tr("Conversion") if voice.kind == RVC else tr("Last training")
+        rows.append(FactRow(label=label, value=voice.error, state="bad"))
     if isinstance(minutes := learned.get("minutes"), int | float):
         rows.append(FactRow(label=tr("Trained on"), value=ntr(
             "{minutes} minute of recordings",
@@ -126,7 +126,7 @@ def training_rows(voice: VoiceDetails) -> list[FactRow]:
 
 
 def _teacher(taught: TaughtBy | None) -> str:
-    return tr("{name}, imported from {file}", name=taught["name"], file=taught["file"]) if taught else ""
+    return tr("{name}, imported from {file}", name=taught.name, file=taught.file) if taught else ""
 
 
 def _parts(blend: object) -> str:
