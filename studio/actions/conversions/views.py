@@ -52,7 +52,7 @@ class OutputSettings(Record):
 class CompletedConversion(Record):
     """A completed conversion."""
 
-    status: Literal["completed"] = "completed"
+    status: Literal["completed"]
     input_audio_url: Annotated[Url | None, shown_as(Url), Field(examples=[LINK])]
     output_audio_urls: Annotated[list[Url], Field(examples=[[LINK]])]
     output_settings: Annotated[OutputSettings | None, shown_as(OutputSettings)]
@@ -201,7 +201,7 @@ class ConversionView:
     def published(self) -> CompletedConversion:
         """Return what the published interface shows of a completed one."""
         shown = {one.name: getattr(self._facts, one.name) for one in fields(CompletedConversion) if one.name != "status"}
-        return CompletedConversion(**shown)
+        return CompletedConversion(status="completed", **shown)
 
     def in_full(self) -> TaskFacts:
         """Return what the service shows of it beside what all tasks have."""

@@ -74,8 +74,8 @@ def test_export_project_gives_takes_of_one_voice_distinct_file_names(studio, rec
 
 
 def test_export_project_of_a_part_starts_at_the_part(studio, song, tmp_path):
-    whole = [one for one in project_view(studio, studio.local, song, "", 0.0)["conversions"] if not one["start_s"]]
-    delete_tasks(studio, studio.local, [one["id"] for one in whole])
+    whole = [one for one in project_view(studio, studio.local, song, "", 0.0).conversions if not one.start_s]
+    delete_tasks(studio, studio.local, [one.id for one in whole])
     with zipfile.ZipFile(export_project(studio, studio.local, song, tmp_path)) as archive:
         assert "stems/00h00m01.000s My song - recording.wav" in archive.namelist()
 
@@ -87,9 +87,9 @@ def test_export_project_can_be_opened_by_a_daw_which_plays_the_last_take_with_a_
     assert {one.get("path") for one in project.iter("File")} == {one for one in names if one.startswith("stems/")}
     assert {float(one.get("time")) for one in project.iter("Clip")} == {16.0}
     assert {float(one.get("duration")) for one in project.iter("Clip")} == {6.0}
-    assert [one.get("name") for one in project.iter("Marker")] == ["phrase 1"]
+    assert [one.name for one in project.iter("Marker")] == ["phrase 1"]
     assert heard(project) == ["Kathleen take 2"]
-    first = project_view(studio, studio.local, song, "", 0.0)["conversions"][-1]["id"]
+    first = project_view(studio, studio.local, song, "", 0.0).conversions[-1].id
     label_take(studio, studio.local, first, 1, "", True)
     with zipfile.ZipFile(export_project(studio, studio.local, song, tmp_path)) as archive:
         assert heard(fromstring(archive.read("project.xml"))) == ["Kathleen take 1"]
@@ -98,7 +98,7 @@ def test_export_project_can_be_opened_by_a_daw_which_plays_the_last_take_with_a_
 def heard(project: Element) -> list[str | None]:
     """Return the tracks that are not muted."""
     tracks = [one for one in project.iter("Track") if one.find("./Channel/Mute") is not None]
-    return [one.get("name") for one in tracks if one.find("./Channel/Mute").get("value") == "false"]
+    return [one.name for one in tracks if one.find("./Channel/Mute").get("value") == "false"]
 
 
 def test_project_zip_gives_the_same_as_a_dawproject(studio, song):

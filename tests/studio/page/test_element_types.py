@@ -84,11 +84,11 @@ def test_rows_of_tasks_have_the_fields_that_their_element_reads():
 def test_data_of_a_training_have_the_fields_that_their_elements_read():
     data = curves(RUNNING, 2)
     keep_to("CurvesData", data)
-    keep_to("Chart", *data["charts"])
-    keep_to("CurveLine", *[line for chart in data["charts"] for line in chart["lines"]])
+    keep_to("Chart", *data.charts)
+    keep_to("CurveLine", *[line for chart in data.charts for line in chart.lines])
     keep_to("Fact", *state_rows(RUNNING))
 
 
 def test_data_of_a_voice_have_the_fields_that_their_elements_read():
     keep_to("VoiceHead", head(VOICE))
-    keep_to("Fact", *about(VOICE)["rows"])
+    keep_to("Fact", *about(VOICE).rows)

@@ -33,8 +33,8 @@ def chosen(*takes: tuple[str, int]) -> list[dict]:
 
 def test_start_comp_keeps_its_own_copies_of_the_recording_and_takes(studio, phrased):
     first, second = phrased(), phrased()
-    assert comp_view(studio, studio.local, first, "", 0.0)["starts_s"] == STARTS_S
-    titles = [(one["task"], one["title"]) for one in comp_view(studio, studio.local, first, "", 0.0)["takes"]]
+    assert comp_view(studio, studio.local, first, "", 0.0).starts_s == STARTS_S
+    titles = [(one.task, one.title) for one in comp_view(studio, studio.local, first, "", 0.0).takes]
     assert titles == [(first, "Take 1"), (first, "Take 2"), (second, "Take 1"), (second, "Take 2")]
     new = start_comp(studio, studio.local, first, chosen((first, 2), (second, 1), (second, 1)))
     given = find(studio.database, studio.local.id, new).parameters
@@ -44,7 +44,7 @@ def test_start_comp_keeps_its_own_copies_of_the_recording_and_takes(studio, phra
         delete_results(studio, studio.local, task)
     for key in (given["input_key"], *given["comp"]["takes"]):
         assert studio.storage.head(key) is not None
-    assert task_view(studio, studio.local, new, "", 0.0)["comp"] == chosen((first, 2), (second, 1), (second, 1))
+    assert task_view(studio, studio.local, new, "", 0.0).comp == chosen((first, 2), (second, 1), (second, 1))
 
 
 def test_repeat_comp_works_after_the_original_is_deleted(studio, phrased):

@@ -72,8 +72,8 @@ def test_conversion_view_matches_the_published_api_before_and_after_completion(s
         complete(connection, task, {"outputs": ["a/1.wav", "a/2.wav"], "output_settings": settings})
     view = conversion_view(studio, studio.local, task_id, BASE, NOW_S)
     assert set(view) == {"status", "input_audio_url", "output_audio_urls", "output_settings"}
-    assert (view["status"], view["output_settings"]) == ("completed", settings)
-    assert [url.split("?")[0] for url in view["output_audio_urls"]] == [f"{BASE}/files/a/{n}.wav" for n in (1, 2)]
+    assert (view.status, view.output_settings) == ("completed", settings)
+    assert [url.split("?")[0] for url in view.output_audio_urls] == [f"{BASE}/files/a/{n}.wav" for n in (1, 2)]
 
 
 def test_conversion_view_shows_only_the_status_of_a_failed_conversion(studio, recording):
@@ -146,20 +146,20 @@ def test_start_conversion_takes_an_untrained_voice_on_request_alone(studio, reco
         start(studio, recording(), model=model)
     task_id = start(studio, recording(), model=model, untrained=True)
     assert find(studio.database, studio.local.id, task_id).parameters["untrained"]
-    assert task_view(studio, studio.local, task_id, BASE, NOW_S)["untrained"]
+    assert task_view(studio, studio.local, task_id, BASE, NOW_S).untrained
     assert conversion_view(studio, studio.local, task_id, BASE, NOW_S) == {"status": "in_progress"}
     task = claim(studio.database, "worker", ["conversion"], 60)
     with studio.database.write() as connection:  # it was trained until its turn came
         settings = {"model": model, "transpose": 0, "vocal_style": "spoken"}
         complete(connection, task, {"outputs": ["a/1.wav"], "output_settings": settings, "untrained": False})
-    assert not task_view(studio, studio.local, task_id, BASE, NOW_S)["untrained"]
-    assert set(conversion_view(studio, studio.local, task_id, BASE, NOW_S)["output_settings"]) == set(settings)
+    assert not task_view(studio, studio.local, task_id, BASE, NOW_S).untrained
+    assert set(conversion_view(studio, studio.local, task_id, BASE, NOW_S).output_settings) == set(settings)
 
 
 def test_start_conversion_ignores_untrained_for_a_trained_voice(studio, recording):
     task_id = start(studio, recording(), untrained=True)
     assert not find(studio.database, studio.local.id, task_id).parameters["untrained"]
-    assert not task_view(studio, studio.local, task_id, BASE, NOW_S)["untrained"]
+    assert not task_view(studio, studio.local, task_id, BASE, NOW_S).untrained
 
 
 def test_start_conversion_refuses_an_untrained_voice_with_too_little_sound(studio, recording, package):

@@ -89,7 +89,7 @@ def test_project_row_names_a_harmony_in_the_row_below_its_recording_and_in_its_p
 
 
 def test_row_of_a_task_has_the_avatar_of_its_voice_whose_colour_its_waveform_has():
-    assert row_of(TASK)["avatar"]["initials"] == "M"
+    assert row_of(TASK)["avatar"].initials == "M"
     assert row_of(TASK | {"model_name": None})["avatar"] is None
 
 
@@ -104,7 +104,7 @@ def test_row_of_a_conversion_plays_the_recording_and_every_take():
     assert [track["label"] for track in player["tracks"]] == ["Before", "Take 1", "Take 2"]
     assert [track.get("note") for track in player["tracks"]] == [None, "best · 90 % of the melody kept", None]
     assert player["chosen"] == 1
-    assert [one["label"] for one in player["tracks"][2]["downloads"]] == ["wav", "flac", "mp3", "m4a"]
+    assert [one.label for one in player["tracks"][2]["downloads"]] == ["wav", "flac", "mp3", "m4a"]
     kept_badly = [{"pitch_accuracy": 0.7, "voicing_error": 0.0}, {"pitch_accuracy": 0.9, "voicing_error": 0.0}]
     turned = row_of(TASK | {"scores": kept_badly})["player"]  # as Convert shows them: by their numbers, the best chosen
     assert [(track["label"], track["url"]) for track in turned["tracks"][1:]] == [

@@ -45,29 +45,29 @@ RUNNING = BEGUN | {"state": "training", "task": BEGUN["task"] | {"state": "runni
 def test_curves_and_sounds_are_empty_before_training():
     assert curves(BEFORE, None) is None
     assert sounds(BEFORE, "speech-high", None) is None
-    assert [row["value"] for row in state_rows(BEFORE)] == ["not trained"]
+    assert [row.value for row in state_rows(BEFORE)] == ["not trained"]
     assert (start_label(BEFORE), proposed_epochs(BEFORE), is_active(BEFORE)) == ("Start training", 100, False)
 
 
 def test_curves_show_losses_and_scores_with_units_and_the_best_checkpoint():
     data = curves(BEGUN, 30)
-    assert (data["epochs"], data["kept"], data["chosen"], data["choices"]) == (40, 20, 30, [0, 10, 20, 30, 40])
-    assert curves(RUNNING, None)["epochs"] == 100  # where it goes
-    assert all(chart["unit"] for chart in data["charts"])
-    labels = [[line["label"] for line in chart["lines"]] for chart in data["charts"]]
+    assert (data.epochs, data.kept, data.chosen, data.choices) == (40, 20, 30, [0, 10, 20, 30, 40])
+    assert curves(RUNNING, None).epochs == 100  # where it goes
+    assert all(chart.unit for chart in data.charts)
+    labels = [[line.label for line in chart.lines] for chart in data.charts]
     assert labels == [
         ["likeness", "intelligibility", "score"],
         ["training recordings", "held-out recordings"],
         ["timbre", "words"],
     ]
     assert all(isinstance(label, Text) for chart in labels for label in chart)  # said in the visitor's language
-    assert data["charts"][1]["lines"][0]["points"][:2] == [(1, 1.0), (2, 0.5)]
+    assert data.charts[1].lines[0].points[:2] == [(1, 1.0), (2, 0.5)]
 
 
 def test_curves_limit_the_points_of_a_long_training():
     epochs = [{"epoch": epoch, "envelope": 1.0} for epoch in range(1, 10_001)]
     data = curves(BEGUN | {"history": HISTORY | {"epochs": epochs}}, None)
-    points = data["charts"][1]["lines"][0]["points"]
+    points = data.charts[1].lines[0].points
     assert len(points) <= 301
     assert (points[0][0], points[-1][0]) == (1, 10_000)
 
@@ -75,48 +75,48 @@ def test_curves_limit_the_points_of_a_long_training():
 def test_curves_leave_out_scores_that_were_not_measured():
     lines = [line | {"mel_distance": None, "content": None} for line in EVALUATIONS]
     data = curves(BEGUN | {"evaluations": lines}, None)
-    assert [line["label"] for line in data["charts"][0]["lines"]] == ["likeness", "score"]
+    assert [line.label for line in data.charts[0].lines] == ["likeness", "score"]
 
 
 def test_sounds_list_the_original_and_the_first_best_and_last_checkpoint():
     data = sounds(BEGUN, "speech-high", None)
-    assert [track["label"] for track in data["tracks"]] == [
+    assert [track.label for track in data.tracks] == [
         "Original",
         "Before training",
         "Epoch 20 (best)",
         "Epoch 40",
     ]
-    assert data["tracks"][data["chosen"]]["url"] == "/files/20"
+    assert data.tracks[data.chosen].url == "/files/20"
 
 
 def test_sounds_add_the_chosen_checkpoint():
     data = sounds(BEGUN, "speech-high", 10)
-    assert data["tracks"][data["chosen"]]["label"] == "Epoch 10"
-    assert len(data["tracks"]) == 5
+    assert data.tracks[data.chosen].label == "Epoch 10"
+    assert len(data.tracks) == 5
     assert sounds(BEGUN, "nothing", 10) is None
-    assert sounds(BEGUN, "speech-high", 7)["chosen"] == 2  # none such: the best one
+    assert sounds(BEGUN, "speech-high", 7).chosen == 2  # none such: the best one
 
 
 def test_score_rows_list_the_scores_of_playable_checkpoints():
     rows = score_rows(BEGUN, "speech-high", None)
-    assert [row["label"] for row in rows] == ["Before training", "Epoch 20 (best)", "Epoch 40"]
-    assert rows[0]["value"] == "likeness 0.800, intelligibility 0.700, sound match 0.50"
+    assert [row.label for row in rows] == ["Before training", "Epoch 20 (best)", "Epoch 40"]
+    assert rows[0].value == "likeness 0.800, intelligibility 0.700, sound match 0.50"
     assert score_rows(BEFORE, None, None) == []
 
 
 def test_state_rows_show_the_state_of_a_training():
-    rows = {row["label"]: row["value"] for row in state_rows(BEGUN)}
+    rows = {row.label: row.value for row in state_rows(BEGUN)}
     assert rows == {
         "Status": "stopped, can be continued", "Epochs": "40 of 100",
         "Best checkpoint": "epoch 20, score 0.900 (higher is better)",
         "Epoch 3": "A batch is now 8 pieces.",
     }  # fmt: skip
-    assert state_rows(RUNNING)[0]["value"] == "in training"
+    assert state_rows(RUNNING)[0].value == "in training"
     waits = RUNNING | {"task": BEGUN["task"] | {"state": "queued", "place": 2}}
-    assert state_rows(waits)[0]["value"] == "queued, number 2 in line"
-    failed = {row["label"]: row for row in state_rows(BEGUN | {"state": "failed", "error": "Too little voice."})}
-    assert failed["Error"]["state"] == "bad"
-    chosen = {row["label"]: row["value"] for row in state_rows(BEGUN | {"chosen_epoch": 10})}
+    assert state_rows(waits)[0].value == "queued, number 2 in line"
+    failed = {row.label: row for row in state_rows(BEGUN | {"state": "failed", "error": "Too little voice."})}
+    assert failed["Error"].state == "bad"
+    chosen = {row.label: row.value for row in state_rows(BEGUN | {"chosen_epoch": 10})}
     assert chosen["In use"] == "epoch 10"
 
 
