@@ -9,6 +9,7 @@ from engine.datasets.dataset import TRAINING_FOLDER
 from engine.errors import EngineError, SettingsError
 from engine.settings import from_values, refuse_unknown
 from engine.texts import tr
+from engine.training.history import Estimate
 from engine.training.plan import TrainingPlan
 from studio.actions.submission import Work, queue_task
 from studio.actions.tasks import TaskView, task_views, task_views_of, with_places
@@ -16,7 +17,6 @@ from studio.actions.trainings.auditions import Auditions, auditions_of
 from studio.actions.trainings.checkpoints import stored_card
 from studio.actions.trainings.history import (
     HistoryLines,
-    TimedTraining,
     timed_training,
     training_history,
 )
@@ -74,7 +74,7 @@ class TrainingView(TrainableVoice, Auditions):
     chosen_epoch: int | None
     begun: bool
     task: TaskView | None
-    timed: TimedTraining | None
+    timed: Estimate | None
     estimating: TaskView | None
     history: HistoryLines | None
 

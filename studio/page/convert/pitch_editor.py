@@ -3,8 +3,9 @@
 What is touched is heard at once; the whole follows once there is a pause, in one result of this opening of the editor.
 """
 
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import NotRequired
+from typing import Literal, NotRequired
 
 import gradio as gr
 from typing_extensions import TypedDict
@@ -36,12 +37,6 @@ class Take(TypedDict):
     task: str
     take: int
     id: NotRequired[str]
-
-
-class EditorMode(TypedDict):
-    """What the instrument tells: whether the editor is on."""
-
-    isOn: bool
 
 
 class AskedEdits(TypedDict):
@@ -105,7 +100,7 @@ class PitchEditor:
         page.on(page.blocks.load, self.come_back, [rendering], [self.watching.timer, self.going])
         page.on(self.cancel.click, self.stop, [rendering], [], notice=problem)
 
-    def turn(self, visit: Visit, to: EditorMode, take: Take | None) -> Updates:
+    def turn(self, visit: Visit, to: Mapping[Literal["isOn"], bool], take: Take | None) -> Updates:
         """Open or close the editor."""
         if not to["isOn"] or not take:
             return {self.is_open: False} | self._close()

@@ -1,10 +1,10 @@
 """The recording of the Convert tab: uploaded, recorded or a sample; to be heard and trimmed, with what was found."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Literal
 
 import gradio as gr
 from gradio.blocks import Block
-from typing_extensions import TypedDict
 
 from engine.errors import EngineError
 from engine.texts import joined, tr
@@ -32,11 +32,7 @@ IN_TURN: InTurn = {"concurrency_id": "convert", "concurrency_limit": 1}
 _POLL_S = 0.4
 
 
-class Stretch(TypedDict):
-    """What the instrument tells: the part that it is trimmed to."""
-
-    start_s: float | None
-    stop_s: float | None
+Stretch = Mapping[Literal["start_s", "stop_s"], float | None]  # what the instrument tells
 
 
 

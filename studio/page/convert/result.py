@@ -1,12 +1,12 @@
 """The result of the Convert tab: progress, and then the takes."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from typing import Literal
 
 import gradio as gr
 from gradio.blocks import Block
-from typing_extensions import TypedDict
 
 from engine.texts import joined, tr
 from studio.actions.conversions.conversion import convert_again, look_at_recording
@@ -30,12 +30,6 @@ from studio.page.parts.watched_task import WatchedTask
 _POLL_S = 0.4
 _MOST_KEPT = 12
 _GONE = tr("This result has been deleted from the history.")
-
-
-class ChosenModel(TypedDict):
-    """What the instrument tells: the voice to convert with again."""
-
-    model: str
 
 
 class Result:
@@ -149,7 +143,7 @@ class Result:
                 visit.do(cancel_task, now["task"], visit.base_url, visit.now_s)
         return self.watch(visit, now, kept, chosen)  # ending may take a moment
 
-    def convert_again(self, visit: Visit, asked: ChosenModel, now: Now | None, kept: Sequence[Now]) -> Updates:
+    def convert_again(self, visit: Visit, asked: Mapping[Literal["model"], str], now: Now | None, kept: Sequence[Now]) -> Updates:
         if not now:
             return None
         task_id = visit.do(convert_again, now["task"], asked["model"])

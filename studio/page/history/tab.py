@@ -15,7 +15,7 @@ from studio.actions.voices.voice import voice_names
 from studio.page.history.projects import ProjectForm, project_row
 from studio.page.history.rows import STATES, TITLES, outline_of, row_of, with_downloads
 from studio.page.parts.element import element, shown
-from studio.page.parts.element_data import AskedDownload, AskedOfTask
+from studio.page.parts.element_data import AskedOfTask
 from studio.page.parts.notice import inform, notice, silent
 from studio.page.parts.page import InTurn, Page, Updates, Visit
 from studio.page.parts.values import Values
@@ -155,7 +155,7 @@ class HistoryTab:
         back = asked[_AT][:-1] or [None]
         return {self._cursors: back, **self._show(visit, *asked[:_AT], back, None, asked[-1])}
 
-    def _download(self, visit: Visit, data: AskedDownload, *asked: Any) -> Updates:
+    def _download(self, visit: Visit, data: AskedOfTask, *asked: Any) -> Updates:
         """Make a take in another format; the player fetches it as soon as its link is there."""
         row_id, index, suffix, made = str(data["id"]), int(data["index"]), str(data["label"]), asked[-1]
         row = next((one for one in _each(self._rows(visit, asked)[0]) if one["id"] == row_id), None)

@@ -1,13 +1,19 @@
 """What our elements are given, as their classes in JavaScript read it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from typing_extensions import TypedDict
 
 from studio.actions.analysis_views import Download
 from studio.actions.voices.cards import Avatar
 from studio.store.records.codec import Absent, Record
+
+TokenId = Mapping[Literal["id"], str]  # what <timbre-tokens> tells
+ChosenVoice = Mapping[Literal["id"], str]  # what <timbre-voices> tells
+ChosenEpoch = Mapping[Literal["epoch"], int]  # what <timbre-curves> tells
+ChosenTrack = Mapping[Literal["index"], int]  # what <timbre-player> tells
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,12 +47,6 @@ class Facts(Record):
 
     rows: Sequence[FactRow]
     otherwise: Absent[str] = None
-
-
-class TokenId(TypedDict):
-    """What <timbre-tokens> tells."""
-
-    id: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,37 +102,13 @@ class CurvesData(Record):
 
 
 class AskedOfTask(TypedDict, total=False):
-    """What <timbre-tasks> tells: what to do with a task, or with several."""
+    """What <timbre-tasks> tells: what to do with a task, or with several; or a format to make of a track, its label."""
 
     id: str
     action: str
     ids: Sequence[str]
-
-
-class AskedDownload(TypedDict):
-    """What <timbre-tasks> tells: a format to make of a track that a task's player has."""
-
-    id: str
     index: int
     label: str
-
-
-class ChosenEpoch(TypedDict):
-    """What <timbre-curves> tells."""
-
-    epoch: int
-
-
-class ChosenVoice(TypedDict):
-    """What <timbre-voices> tells."""
-
-    id: str
-
-
-class ChosenTrack(TypedDict):
-    """What <timbre-player> tells."""
-
-    index: int
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from typing import Unpack
 import gradio as gr
 from gradio.blocks import Block
 
-from studio.page.parts.page import InTurnOrNot, Page, Updates, Visit
+from studio.page.parts.page import Options, Page, Updates, Visit
 from studio.page.parts.values import Values
 
 
@@ -28,7 +28,7 @@ class WatchedTask:
         outputs: Sequence[Block] = (),
         notice: gr.HTML | None = None,
         tab: gr.Tab | None = None,
-        **options: Unpack[InTurnOrNot],
+        **options: Unpack[Options],
     ) -> None:
         """Let `look` answer each time, wired as with `page.on`, but never while it is still answering.
 

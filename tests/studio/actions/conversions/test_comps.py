@@ -9,6 +9,7 @@ from studio.actions.conversions.edits import edit_view
 from studio.actions.tasks import delete_results, delete_task, task_view
 from studio.errors import Invalid, NotFound, WrongState
 from studio.store.idempotency import Idempotency
+from studio.store.records.conversion import ChosenTake
 from studio.store.tasks import claim, find
 
 STARTS_S = [0.0, 0.3, 0.6]
@@ -27,8 +28,8 @@ def phrased(studio, recording, complete_task):
     return make
 
 
-def chosen(*takes: tuple[str, int]) -> list[dict]:
-    return [{"task": task, "take": take} for task, take in takes]
+def chosen(*takes: tuple[str, int]) -> list[ChosenTake]:
+    return [ChosenTake(task, take) for task, take in takes]
 
 
 def test_start_comp_keeps_its_own_copies_of_the_recording_and_takes(studio, phrased):

@@ -8,9 +8,10 @@ from studio.actions.conversions.downloads import take_download
 from studio.actions.conversions.takes import fidelity, label_take, result_view
 from studio.actions.tasks import task_view
 from studio.errors import Invalid, NotFound
-from studio.store.records.codec import written
+from studio.store.records.codec import plain, written
 from studio.store.records.conversion import Conversion, Song
 from studio.store.tables import tasks as rows
+from studio.store.take_labels import TakeLabel
 from studio.store.tasks import claim, fail, renew
 
 NOW_S = 1_800_000_000.0
@@ -88,7 +89,7 @@ def test_result_view_estimates_the_time_left_of_a_running_conversion(studio, sta
     assert (view.progress, view.message) == (0.25, "converting")
     assert (view.left_s, view.taken_s) == (pytest.approx(30.0), pytest.approx(10.0))
     assert (view.voice, view.asked_settings["likeness"]) == ("Kerstin", 0.5)
-    assert view.range == {"low": 47, "high": 59, "label": "Kerstin"}
+    assert plain(view.range) == {"low": 47, "high": 59, "label": "Kerstin"}
 
 
 def test_result_view_estimates_the_time_left_of_a_song_as_of_a_conversion(studio, started):
@@ -136,13 +137,13 @@ def test_kept_share_combines_pitch_accuracy_and_voicing_error(scores, mark):
 
 
 def test_label_take_stores_name_and_star_and_names_downloads(studio, converted):
-    assert label_take(studio, studio.local, converted, 2, name="  best  chorus ") == {
+    assert plain(label_take(studio, studio.local, converted, 2, name="  best  chorus ")) == {
         "number": 2, "name": "best chorus", "starred": False,
     }  # fmt: skip
     label_take(studio, studio.local, converted, 2, starred=True)
     label_take(studio, studio.local, converted, 1, starred=True)
     view = task_view(studio, studio.local, converted, "", 0.0)
-    assert view.take_labels == [{"name": "", "starred": True}, {"name": "best chorus", "starred": True}]
+    assert [vars(one) for one in view.take_labels] == [{"name": "", "starred": True}, {"name": "best chorus", "starred": True}]
     takes = {take.number: take for take in result_view(studio, studio.local, converted, "", 0.0).takes}
     assert (takes[2].name, takes[2].starred) == ("best chorus", True)
     named = take_download(studio, studio.local, converted, 2, "wav", "", 0.0)["name"]
@@ -150,7 +151,7 @@ def test_label_take_stores_name_and_star_and_names_downloads(studio, converted):
     label_take(studio, studio.local, converted, 2, name="a/b", starred=False)
     assert take_download(studio, studio.local, converted, 2, "wav", "", 0.0)["name"] == "my vocal - Kathleen 2 a b.wav"
     label_take(studio, studio.local, converted, 2, name="")
-    assert task_view(studio, studio.local, converted, "", 0.0).take_labels[1] == {"name": "", "starred": False}
+    assert task_view(studio, studio.local, converted, "", 0.0).take_labels[1] == TakeLabel()
 
 
 def test_label_take_refuses_unknown_takes_and_invalid_names(studio, other, converted):

@@ -26,6 +26,7 @@ from studio.actions.voices.voice import delete_model, model_view, models_view
 from studio.errors import NotFound, TooMany, WrongState
 from studio.executors.recovery import end_training
 from studio.store.catalogue import find_model, training_completed, training_reached, voice_prefix
+from studio.store.records.codec import plain
 from studio.store.tasks import claim, complete, fail, find, list_tasks
 from studio.store.workspaces import alone_in_training
 
@@ -61,7 +62,7 @@ def trained_so_far(studio, voice, epochs=4):
 
 
 def test_trainable_view_lists_voices_with_recordings(studio, voice):
-    assert trainable_view(studio, studio.local) == [
+    assert plain(trainable_view(studio, studio.local)) == [
         {"id": "mia", "name": "Mia", "state": "pending", "epoch": 0, "epochs": 0}
     ]
     with pytest.raises(WrongState):

@@ -1,6 +1,7 @@
 """How recordings fit the ranges of voices."""
 
 import shutil
+from dataclasses import replace
 
 import pytest
 
@@ -8,11 +9,14 @@ from engine.voices.card import DEMO_VOICES
 from studio.actions.voices.datasets import create_model
 from studio.actions.voices.ranges import better_suited, fit_view, suited_voice
 from studio.errors import NotFound
+from studio.store.records.analysis import PitchSeconds
+from studio.store.records.codec import plain
+from tests.records import Known
 
 
 def looked_at(median, style="melodic"):
     pitch = None if median is None else {"low": median - 5, "median": median, "high": median + 5}
-    return {"summary": {"style": style, "pitch": pitch}, "pitch_histogram": [{"midi": 60, "seconds": 1.5}]}
+    return Known({"summary": {"style": style, "pitch": pitch}, "pitch_histogram": [PitchSeconds(60, 1.5)]})
 
 
 @pytest.mark.parametrize(
@@ -41,8 +45,8 @@ def test_fit_view_transposes_speech_less_than_singing_for_a_voice_with_both(stud
 
 def test_fit_view_shows_the_range_of_the_voice(studio):
     fit = fit_view(studio, studio.local, "kerstin", looked_at(60.0, "spoken"))
-    assert fit.voice == {"name": "Kerstin", "low": 47, "high": 59, "estimated": None}
-    assert fit.histogram == [{"midi": 60, "seconds": 1.5}]
+    assert plain(fit.voice) == {"name": "Kerstin", "low": 47, "high": 59, "estimated": None}
+    assert plain(fit.histogram) == [{"midi": 60, "seconds": 1.5}]
 
 
 @pytest.mark.parametrize(
@@ -54,13 +58,13 @@ def test_fit_view_shows_the_range_of_the_voice(studio):
 )  # fmt: skip
 def test_fit_view_says_where_the_range_is_estimated(studio, voice, style, ends):
     fit = fit_view(studio, studio.local, voice, looked_at(60.0, style) if style else None)
-    assert tuple(fit.voice[name] for name in ("low", "high", "estimated")) == ends
+    assert tuple(getattr(fit.voice, name) for name in ("low", "high", "estimated")) == ends
 
 
 def test_fit_view_offers_the_best_key_and_its_share_outside_the_range(studio):
-    notes = [{"midi": 55, "seconds": 3.0}, {"midi": 61, "seconds": 1.0}]
+    notes = [PitchSeconds(55, 3.0), PitchSeconds(61, 1.0)]
     looked = looked_at(60.0, "spoken") | {"pitch_histogram": notes}
-    assert fit_view(studio, studio.local, "kerstin", looked).best == {"semitones": -2, "outside": 0.0}
+    assert plain(fit_view(studio, studio.local, "kerstin", looked).best) == {"semitones": -2, "outside": 0.0}
     assert fit_view(studio, studio.local, "kerstin", None).best is None
 
 
@@ -89,7 +93,7 @@ def test_suited_voice_of_a_baritone_is_near_him_and_no_woman_an_octave_above(stu
 
 def test_better_suited_names_voices_only_where_no_key_within_an_octave_fits(studio):
     deep, high = melody(*range(33, 44)), melody(*range(64, 80))
-    assert better_suited(studio, studio.local, "safiye", DEMO, deep)[0] == {"id": "everett", "name": "Everett"}
+    assert plain(better_suited(studio, studio.local, "safiye", DEMO, deep)[0]) == {"id": "everett", "name": "Everett"}
     assert "safiye" in [one.id for one in better_suited(studio, studio.local, "everett", DEMO, high)]
     assert better_suited(studio, studio.local, "safiye", DEMO, high) == []
     assert better_suited(studio, studio.local, "safiye", ["safiye"], deep) == []  # there is no better one
@@ -126,4 +130,4 @@ def test_fit_view_takes_the_range_of_an_untrained_voice_from_its_recordings(stud
     shutil.copy(DEMO_VOICES / "kerstin" / "card.json", home)
     fit, kerstin = (fit_view(studio, studio.local, one, looked_at(60.0)) for one in (model, "kerstin"))
     assert fit.auto == kerstin.auto
-    assert fit.voice == kerstin.voice | {"name": "Mia"}
+    assert fit.voice == replace(kerstin.voice, name="Mia")

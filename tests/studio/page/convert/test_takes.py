@@ -3,6 +3,7 @@
 from typing import Any
 
 from studio.page.convert.takes import lanes_of
+from tests.records import Known
 
 
 def result(name: str, takes: int = 1, transpose: float = 0, **more: Any) -> dict[str, Any]:
@@ -12,7 +13,7 @@ def result(name: str, takes: int = 1, transpose: float = 0, **more: Any) -> dict
         for number in range(takes, 0, -1)
     ]
     view = {"id": name, "model": "mia", "voice": "Mia", "takes": made, "transpose": transpose, "untrained": False}
-    return view | {"file_name": "vocal.wav", "edited": None, "is_comp": False, "lanes": {}, "offset_s": 0.0} | more
+    return Known(view) | {"file_name": "vocal.wav", "edited": None, "is_comp": False, "lanes": {}, "offset_s": 0.0} | more
 
 
 def labels(*views: dict[str, Any]) -> list[str]:

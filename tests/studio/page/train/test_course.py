@@ -3,7 +3,9 @@
 import pytest
 
 from engine.texts import Text
+from engine.training.history import Estimate
 from studio.page.train.course import (
+from tests.records import Known
     choice_of,
     curves,
     estimate_text,
@@ -29,17 +31,17 @@ HISTORY = {
     "epochs": [{"epoch": epoch, "envelope": 1 / epoch, "kept": 0.1, "taken": 0.2} for epoch in range(1, 41)],
     "evaluations": EVALUATIONS,
 }  # fmt: skip
-BEFORE = {
+BEFORE = Known({
     "id": "mia", "name": "Mia", "state": "pending", "error": None, "epoch": 0, "epochs": 0, "chosen_epoch": None,
     "begun": False, "task": None, "timed": None, "estimating": None, "history": None, "parts": [], "evaluations": [],
-}  # fmt: skip
+})  # fmt: skip
 BEGUN = BEFORE | {
     "begun": True, "epoch": 40, "history": HISTORY, "evaluations": EVALUATIONS,
     "parts": [{"name": "speech-high", "label": "Speech, high voice", "url": "/files/original"}],
     "task": {"id": "t", "state": "cancelled", "epochs": 100, "place": None},
-    "timed": {"epoch_s": 30.0, "evaluation_s": 5.0, "total_s": 0.0, "epochs_apart": 10},
+    "timed": Estimate(30.0, 5.0, 0.0, 10),
 }  # fmt: skip
-RUNNING = BEGUN | {"state": "training", "task": BEGUN["task"] | {"state": "running"}}
+RUNNING = BEGUN | {"state": "training", "task": {**BEGUN["task"], "state": "running"}}
 
 
 def test_curves_and_sounds_are_empty_before_training():

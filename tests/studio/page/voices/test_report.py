@@ -1,17 +1,18 @@
 from studio.page.voices.report import about, head, range_picture, report_picture, training_rows
+from tests.records import Known
 
-VOICE = {
+VOICE = Known({
     "id": "mia", "name": "Mia", "kind": "studio", "state": "completed", "demo": False, "error": None,
     "description": "", "traits": [],
     "gender": "female", "age": "adult", "genre": "other", "voice_type": "alto",
     "vocal_range": {"min": "F3", "max": "D5"},
     "licence": "", "source": "", "avatar": {}, "uses": [], "consent": {}, "consent_origin": "", "learned": {},
     "taught_by": None,
-}  # fmt: skip
+})  # fmt: skip
 
 
 def rows(facts):
-    return {row.label: (row.value, row.get("note", "")) for row in facts}
+    return {row.label: (row.value, row.note or "") for row in facts}
 
 
 def test_head_leaves_out_unspecific_fields_and_shows_the_badge():
