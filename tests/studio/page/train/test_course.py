@@ -5,7 +5,6 @@ import pytest
 from engine.texts import Text
 from engine.training.history import Estimate
 from studio.page.train.course import (
-from tests.records import Known
     choice_of,
     curves,
     estimate_text,
@@ -18,6 +17,7 @@ from tests.records import Known
     start_label,
     state_rows,
 )
+from tests.records import Known
 
 EVALUATIONS = [
     {
