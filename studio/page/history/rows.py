@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -73,8 +74,10 @@ def row_of(view: TaskView, preferred: str = FORMATS[0]) -> dict[str, Any]:
 def with_downloads(row: dict[str, Any], made: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
     """Return a row with the links that were made of its takes, by "task track format"."""
     for index, track in enumerate((row["player"] or {"tracks": []})["tracks"]):
-        for one in track.get("downloads", ()):
-            one.update(made.get(f"{row['id']} {index} {one['label']}", {}))
+        if downloads := track.get("downloads"):
+            track["downloads"] = [
+                replace(one, **made.get(f"{row['id']} {index} {one.label}", {})) for one in downloads
+            ]
     return row
 
 

@@ -45,8 +45,8 @@ def views_of(studio, row: dict[str, Any]) -> dict[str, Any]:
             views |= {"published": conversion_view(*given)}
     if row["kind"] == "analysis":
         views |= {"analysis": analysis_view(*given)}
-    assert views["task"]["id"] == task_id
-    return plain(views)
+    assert views["task"].id == task_id
+    return json.loads(json.dumps(plain(views)))
 
 
 @pytest.mark.parametrize("version", VERSIONS)

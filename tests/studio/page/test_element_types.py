@@ -14,6 +14,7 @@ from studio.page.history.projects import project_row
 from studio.page.history.rows import row_of
 from studio.page.train.course import curves, state_rows
 from studio.page.voices.report import about, head
+from studio.store.records.codec import plain
 from tests.studio.page.history.test_rows import TASK
 from tests.studio.page.train.test_course import RUNNING
 from tests.studio.page.voices.test_report import VOICE
@@ -63,7 +64,7 @@ def checked(compiler: str) -> None:
 def keep_to(interface: str, *records: Mapping[str, Any]) -> None:
     known, needed = fields_of(interface)
     assert records
-    for record in records:
+    for record in map(plain, records):
         assert needed <= set(record) <= known, (interface, needed - set(record), set(record) - known)
 
 

@@ -13,7 +13,8 @@ def result(name: str, takes: int = 1, transpose: float = 0, **more: Any) -> dict
         for number in range(takes, 0, -1)
     ]
     view = {"id": name, "model": "mia", "voice": "Mia", "takes": made, "transpose": transpose, "untrained": False}
-    return Known(view) | {"file_name": "vocal.wav", "edited": None, "is_comp": False, "lanes": {}, "offset_s": 0.0} | more
+    view |= {"file_name": "vocal.wav", "edited": None, "is_comp": False, "lanes": {}, "offset_s": 0.0}
+    return Known(view | more)
 
 
 def labels(*views: dict[str, Any]) -> list[str]:
