@@ -14,6 +14,7 @@ from studio.actions.conversions.takes import result_view
 from studio.actions.tasks import ends_in_s, task_view, with_true_wait
 from studio.errors import TooMany
 from studio.store.database import Now
+from studio.store.records.codec import plain
 from studio.store.tables import tasks
 from studio.store.tasks import STATES, claim, renew
 from tests.rows import VERSIONS, in_state, plain, put_row, rows_of
