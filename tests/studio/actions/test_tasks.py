@@ -17,7 +17,7 @@ from studio.store.database import Now
 from studio.store.records.codec import plain
 from studio.store.tables import tasks
 from studio.store.tasks import STATES, claim, renew
-from tests.rows import VERSIONS, in_state, plain, put_row, rows_of
+from tests.rows import VERSIONS, in_state, put_row, rows_of
 
 VIEWS = Path(__file__).with_name("views")
 NOW_S = 1_790_000_100.0
