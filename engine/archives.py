@@ -60,20 +60,22 @@ def extract_archive(archive: Path, folder: Path, limits: ArchiveLimits = Archive
     damaged, encrypted, too large or unsafe, or that does not fit on the disk.
     """
     if folder.exists():
-        raise ArchiveError(tr(
-            '"{name}" already exists; a ZIP file is unpacked only into a new folder.',
-            name=folder.name,
-        ))
+        raise ArchiveError(
+            tr('"{name}" already exists; a ZIP file is unpacked only into a new folder.', name=folder.name)
+        )
     if not archive.is_file():
         raise ArchiveError(tr('There is no file "{name}".', name=shown_name(archive)))
     try:
         with replacing(folder) as unfinished, archive.open("rb") as file:
             return _unpack(_BoundedReads(file), archive, unfinished, limits)
     except OSError as cause:  # of writing; errors in reading the ZIP file are handled below
-        raise ArchiveError(tr(
-            '"{name}" could not be unpacked: {strerror}.',
-            name=shown_name(archive), strerror=cause.strerror or cause,
-        )) from cause
+        raise ArchiveError(
+            tr(
+                '"{name}" could not be unpacked: {strerror}.',
+                name=shown_name(archive),
+                strerror=cause.strerror or cause,
+            )
+        ) from cause
 
 
 def begins_as_zip(path: Path) -> bool:
@@ -89,10 +91,9 @@ def safe_path(name: str) -> PurePosixPath | None:
     """
     name = composed(name).replace("\\", "/")
     if name.startswith("/") or re.match("[A-Za-z]:", name):
-        raise ArchiveError(tr(
-            "{name} is an absolute path, which is not allowed; create the ZIP file again.",
-            name=_quoted(name),
-        ))
+        raise ArchiveError(
+            tr("{name} is an absolute path, which is not allowed; create the ZIP file again.", name=_quoted(name))
+        )
     parts = []
     for part in name.split("/"):
         if part in ("", "."):
@@ -153,7 +154,8 @@ def _unpack(file: _BoundedReads, archive: Path, folder: Path, limits: ArchiveLim
     if promised_bytes + limits.kept_free > shutil.disk_usage(folder).free:
         text = tr(
             'Not enough disk space to unpack "{name}": it needs {promised_bytes}.',
-            name=shown_name(archive), promised_bytes=_size(promised_bytes),
+            name=shown_name(archive),
+            promised_bytes=_size(promised_bytes),
         )
         raise ArchiveError(text) from OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     for entry, path in entries:
@@ -205,14 +207,16 @@ class _Budget:
                 tr(
                     '"{name}" would grow more than {most_ratio} times when unpacked, far more than recordings do; it '
                     "is not safe to open.",
-                    name=shown_name(self.archive), most_ratio=numeral(self._limits.most_ratio, "g"),
+                    name=shown_name(self.archive),
+                    most_ratio=numeral(self._limits.most_ratio, "g"),
                 )
             )
         if count > self._limits.most_bytes:
             raise ArchiveError(
                 tr(
                     '"{name}" holds more than {most_bytes} unpacked; remove some files.',
-                    name=shown_name(self.archive), most_bytes=_size(self._limits.most_bytes),
+                    name=shown_name(self.archive),
+                    most_bytes=_size(self._limits.most_bytes),
                 )
             )
 
@@ -237,24 +241,31 @@ def _chosen(
             continue
         _refuse_unreadable(entry, archive)
         if _key(path) in files:
-            raise ArchiveError(tr(
-                '"{name}" holds {path} twice; rename or remove one of them.',
-                name=shown_name(archive), path=_quoted(str(path)),
-            ))
+            raise ArchiveError(
+                tr(
+                    '"{name}" holds {path} twice; rename or remove one of them.',
+                    name=shown_name(archive),
+                    path=_quoted(str(path)),
+                )
+            )
         files.add(_key(path))
         chosen.append((entry, path))
         if len(chosen) > limits.most_files:
-            raise ArchiveError(ntr(
-                '"{name}" holds more than {most_files} file; remove some.',
-                '"{name}" holds more than {most_files} files; remove some.',
-                most_files=numeral(limits.most_files, ","), name=shown_name(archive),
-            ))
+            raise ArchiveError(
+                ntr(
+                    '"{name}" holds more than {most_files} file; remove some.',
+                    '"{name}" holds more than {most_files} files; remove some.',
+                    most_files=numeral(limits.most_files, ","),
+                    name=shown_name(archive),
+                )
+            )
     for _, path in chosen:
         if _key(path) in folders:
             raise ArchiveError(
                 tr(
                     'In "{name}", {path} is both a file and a folder; create the ZIP file again.',
-                    name=shown_name(archive), path=_quoted(str(path)),
+                    name=shown_name(archive),
+                    path=_quoted(str(path)),
                 )
             )
     return chosen
@@ -272,17 +283,18 @@ def _refuse_special(entry: zipfile.ZipInfo, name: str, is_folder: bool, archive:
         raise ArchiveError(
             tr(
                 'In "{name}", {entry} is {what}; create the ZIP file with the files themselves.',
-                name=shown_name(archive), entry=_quoted(name), what=what,
+                name=shown_name(archive),
+                entry=_quoted(name),
+                what=what,
             )
         )
 
 
 def _refuse_unreadable(entry: zipfile.ZipInfo, archive: Path) -> None:
     if entry.flag_bits & _ENCRYPTED:
-        raise ArchiveError(tr(
-            '"{name}" is protected by a password; create it again without one.',
-            name=shown_name(archive),
-        ))
+        raise ArchiveError(
+            tr('"{name}" is protected by a password; create it again without one.', name=shown_name(archive))
+        )
     if entry.compress_type not in _METHODS:
         raise ArchiveError(
             tr(
@@ -302,7 +314,8 @@ def _refuse_long(path: PurePosixPath, limits: ArchiveLimits) -> None:
             ntr(
                 "{path} is more than {deepest} folder deep; move the files further up.",
                 "{path} is more than {deepest} folders deep; move the files further up.",
-                deepest=limits.deepest - 1, path=_quoted(str(path)),
+                deepest=limits.deepest - 1,
+                path=_quoted(str(path)),
             )
         )
 
@@ -313,28 +326,29 @@ def _refuse_overlaps(entries: Sequence[zipfile.ZipInfo], end: int, archive: Path
     starts = [start for start, _ in places[1:]] + [end]
     for (start, size), following in zip(places, starts, strict=False):
         if start < 0 or start + _LEAST_ENTRY_BYTES + size > following:
-            raise ArchiveError(tr(
-                'Files in "{name}" overlap; it is damaged or not safe to open.',
-                name=shown_name(archive),
-            ))
+            raise ArchiveError(
+                tr('Files in "{name}" overlap; it is damaged or not safe to open.', name=shown_name(archive))
+            )
 
 
 def _not_whole(archive: Path) -> ArchiveError:
     with archive.open("rb") as file:
         begins_as_zip = file.read(2) == b"PK"
     if begins_as_zip:
-        return ArchiveError(tr(
-            '"{name}" is damaged or incomplete; create it or upload it again.',
-            name=shown_name(archive),
-        ))
+        return ArchiveError(
+            tr('"{name}" is damaged or incomplete; create it or upload it again.', name=shown_name(archive))
+        )
     return ArchiveError(tr('"{name}" is not a ZIP file.', name=shown_name(archive)))
 
 
 def _damaged(archive: Path, path: PurePosixPath) -> ArchiveError:
-    return ArchiveError(tr(
-        '{path} in "{name}" is damaged; create the ZIP file again.',
-        path=_quoted(str(path)), name=shown_name(archive),
-    ))
+    return ArchiveError(
+        tr(
+            '{path} in "{name}" is damaged; create the ZIP file again.',
+            path=_quoted(str(path)),
+            name=shown_name(archive),
+        )
+    )
 
 
 def _quoted(name: str) -> str:
@@ -344,7 +358,8 @@ def _quoted(name: str) -> str:
 
 
 def _size(count: int) -> str:
-    return tr("{count} GB", count=numeral(count / (1 << 30), ".3g")) if count >= 1 << 30 else tr(
-        "{count} MB",
-        count=numeral(count / (1 << 20), ".3g"),
+    return (
+        tr("{count} GB", count=numeral(count / (1 << 30), ".3g"))
+        if count >= 1 << 30
+        else tr("{count} MB", count=numeral(count / (1 << 20), ".3g"))
     )

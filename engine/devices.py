@@ -84,10 +84,15 @@ def choose_device(wanted: str = AUTO) -> Device:
     """
     kind, _, number = wanted.partition(":")
     if (kind != AUTO and kind not in KINDS) or (number and not (kind == "cuda" and number.isdecimal())):
-        raise SettingsError(tr(
-            "'{wanted}' is not a device; choose {auto}, {kinds} or {last}.",
-            wanted=wanted, auto=AUTO, kinds=", ".join(KINDS[:-1]), last=KINDS[-1],
-        ))
+        raise SettingsError(
+            tr(
+                "'{wanted}' is not a device; choose {auto}, {kinds} or {last}.",
+                wanted=wanted,
+                auto=AUTO,
+                kinds=", ".join(KINDS[:-1]),
+                last=KINDS[-1],
+            )
+        )
     reasons = []
     for one in KINDS if kind == AUTO else (kind,):
         probe = probe_device(one)
@@ -100,10 +105,14 @@ def choose_device(wanted: str = AUTO) -> Device:
 def _of_number(device: Device, number: int) -> Device:
     last = torch.cuda.device_count() - 1
     if number > last:
-        raise SettingsError(tr(
-            "There is no {kind}:{number}; the last one is {kind}:{last}.",
-            kind=device.kind, number=number, last=last,
-        ))
+        raise SettingsError(
+            tr(
+                "There is no {kind}:{number}; the last one is {kind}:{last}.",
+                kind=device.kind,
+                number=number,
+                last=last,
+            )
+        )
     return device.of_several(number)
 
 
@@ -115,24 +124,31 @@ def probe_devices() -> list[Probe]:
 def probe_device(kind: str, trial: Trial | None = None) -> Probe:
     """Test one kind of device with a real operation; `trial` replaces the operation in tests."""
     if not _is_present(kind):
-        return Probe(kind, None, tr(
-            "There is no {kind} device here that torch {version} can use.",
-            kind=kind, version=torch.__version__,
-        ))
+        return Probe(
+            kind,
+            None,
+            tr("There is no {kind} device here that torch {version} can use.", kind=kind, version=torch.__version__),
+        )
     trial = trial or _trial
     expected = _trial(torch.device("cpu"), torch.float32)
     try:
         difference = _difference(trial(torch.device(kind), torch.float32), expected)
     except (RuntimeError, NotImplementedError) as cause:
-        return Probe(kind, None, tr(
-            "The {kind} device is listed but does not work: {cause}.",
-            kind=kind, cause=_first_line(cause),
-        ))
+        return Probe(
+            kind,
+            None,
+            tr("The {kind} device is listed but does not work: {cause}.", kind=kind, cause=_first_line(cause)),
+        )
     if not difference < TOLERANCE:
-        return Probe(kind, None, tr(
-            "The {kind} device gives wrong results (off by {difference}).",
-            kind=kind, difference=numeral(difference, ".2g"),
-        ))
+        return Probe(
+            kind,
+            None,
+            tr(
+                "The {kind} device gives wrong results (off by {difference}).",
+                kind=kind,
+                difference=numeral(difference, ".2g"),
+            ),
+        )
     faster = multiplies_halves(torch.device(kind)) and _halves_well(trial, kind, expected)
     precision = torch.bfloat16 if faster else torch.float32
     return Probe(kind, Device(kind, _name(kind), precision))
@@ -147,8 +163,7 @@ def memory_of(device: torch.device) -> Iterator[None]:
         if device.type == "cpu":
             raise
         sentence = tr(
-            "The memory of {device} is full: close other programs that use it, or choose the device cpu.",
-            device=device,
+            "The memory of {device} is full: close other programs that use it, or choose the device cpu.", device=device
         )
         raise SettingsError(sentence) from cause
 
@@ -202,12 +217,14 @@ def _name(kind: str) -> str:
         return ntr(
             "{platform} graphics, {usable_cores} core",
             "{platform} graphics, {usable_cores} cores",
-            usable_cores=usable_cores(), platform=platform.machine(),
+            usable_cores=usable_cores(),
+            platform=platform.machine(),
         )
     return ntr(
         "{platform} processor, {usable_cores} core",
         "{platform} processor, {usable_cores} cores",
-        usable_cores=usable_cores(), platform=platform.machine(),
+        usable_cores=usable_cores(),
+        platform=platform.machine(),
     )
 
 

@@ -250,15 +250,14 @@ def writing_errors(path: Path) -> Iterator[None]:
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise AudioError(tr('The folder "{folder}" is not writable.', folder=folder)) from error
         if error.errno in (errno.ENOENT, errno.ENOTDIR) and folder.is_dir():  # such as /proc
-            raise AudioError(tr(
-                'No files can be written to the folder "{folder}": choose another one.', folder=folder
-            )) from error
+            raise AudioError(
+                tr('No files can be written to the folder "{folder}": choose another one.', folder=folder)
+            ) from error
         if error.errno in (errno.ENOENT, errno.ENOTDIR):
             raise AudioError(tr('The folder "{folder}" does not exist.', folder=folder)) from error
-        raise AudioError(tr(
-            '"{name}" could not be written: {strerror}.',
-            name=path.name, strerror=error.strerror or error,
-        )) from error
+        raise AudioError(
+            tr('"{name}" could not be written: {strerror}.', name=path.name, strerror=error.strerror or error)
+        ) from error
 
 
 def write_atomically(path: Path, content: bytes | str, durable: bool = False) -> None:

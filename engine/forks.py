@@ -13,10 +13,12 @@ def refuse_forked() -> None:
     >>> refuse_forked()
     """
     if _first_to_compute() != os.getpid():
-        raise EngineError(tr(
-            "This process was forked from one that had already computed, where the engine would wait for ever: start "
-            'processes with multiprocessing.get_context("spawn"), or use threads.'
-        ))
+        raise EngineError(
+            tr(
+                "This process was forked from one that had already computed, where the engine would wait for ever: start "
+                'processes with multiprocessing.get_context("spawn"), or use threads.'
+            )
+        )
 
 
 @lru_cache(maxsize=1)

@@ -65,14 +65,14 @@ class PinnedFile:
                         done += len(block)
                         report(done / self.size, tr("checking"))
         except OSError as cause:
-            raise WrongFileError(tr(
-                '"{name}" cannot be read: {strerror}.',
-                name=path.name, strerror=cause.strerror or cause,
-            )) from cause
+            raise WrongFileError(
+                tr('"{name}" cannot be read: {strerror}.', name=path.name, strerror=cause.strerror or cause)
+            ) from cause
         if digest.hexdigest() != self.sha256:
             raise WrongFileError(
                 tr(
                     '"{name}" is not {wanted}: its checksum is another. It was not used; fetch it again.',
-                    name=path.name, wanted=self.name,
+                    name=path.name,
+                    wanted=self.name,
                 )
             )

@@ -78,10 +78,10 @@ def _lines_on(one: Field[object]) -> list[str]:
         return []
     words, lowest, highest = one.metadata["words"], one.metadata.get("minimum"), one.metadata.get("maximum")
     kind = "int" if isinstance(lowest, int) else "float"
-    said = [*([] if lowest is None else [tr(
-        "{kind}, {lowest} to {highest}",
-        kind=kind, lowest=lowest, highest=highest,
-    )]), *words]
+    said = [
+        *([] if lowest is None else [tr("{kind}, {lowest} to {highest}", kind=kind, lowest=lowest, highest=highest)]),
+        *words,
+    ]
     default = "" if one.default is MISSING else tr(", by default {default}", default=one.default)
     meaning = textwrap.wrap(one.metadata["meaning"], 100, initial_indent="    ", subsequent_indent="    ")
     return [f"{one.name} : {' or '.join(said) or 'str'}{default}", *meaning]
@@ -114,10 +114,9 @@ def refuse_unknown(settings: type[Any], names: Iterable[str]) -> None:
     if unknown := sorted(set(names) - {one.name for one in fields(settings)}):
         wrong = unknown[0][:_SHOWN]
         if meant := nearest(wrong, [one.name for one in fields(settings)]):
-            raise SettingsError(tr(
-                "There is no setting '{unknown}': did you mean {meant}?",
-                unknown=wrong, meant=meant,
-            ))
+            raise SettingsError(
+                tr("There is no setting '{unknown}': did you mean {meant}?", unknown=wrong, meant=meant)
+            )
         raise SettingsError(tr("There is no setting '{unknown}'.", unknown=wrong))
 
 
@@ -136,10 +135,14 @@ def check_settings(settings: Any) -> None:
 def _check_text(name: str, value: Any, metadata: Any) -> None:
     words = metadata["words"]
     if words and value not in words:
-        raise SettingsError(tr(
-            "{name} must be one of {words}, not {value}.",
-            name=name, words=", ".join(words), value=str(value)[:_SHOWN],
-        ))
+        raise SettingsError(
+            tr(
+                "{name} must be one of {words}, not {value}.",
+                name=name,
+                words=", ".join(words),
+                value=str(value)[:_SHOWN],
+            )
+        )
     if not isinstance(value, str) or not value.isprintable():
         raise SettingsError(tr("{name} must be a line of text.", name=name))
 
@@ -162,20 +165,34 @@ def out_of_range(name: str, limits: tuple[float, float], words: Sequence[str], v
         if words:
             return tr(
                 "{name} must be a number from {lowest} to {highest}, or {words}, not {value}.",
-                name=name, lowest=lowest, highest=highest, words=_listed(words), value=value,
+                name=name,
+                lowest=lowest,
+                highest=highest,
+                words=_listed(words),
+                value=value,
             )
         return tr(
             "{name} must be a number from {lowest} to {highest}, not {value}.",
-            name=name, lowest=lowest, highest=highest, value=value,
+            name=name,
+            lowest=lowest,
+            highest=highest,
+            value=value,
         )
     if words:
         return tr(
             "{name} must be a whole number from {lowest} to {highest}, or {words}, not {value}.",
-            name=name, lowest=lowest, highest=highest, words=_listed(words), value=value,
+            name=name,
+            lowest=lowest,
+            highest=highest,
+            words=_listed(words),
+            value=value,
         )
     return tr(
         "{name} must be a whole number from {lowest} to {highest}, not {value}.",
-        name=name, lowest=lowest, highest=highest, value=value,
+        name=name,
+        lowest=lowest,
+        highest=highest,
+        value=value,
     )
 
 

@@ -222,9 +222,7 @@ class Client:
         fields = {"takes": ",".join(map(str, takes)), **options}
         return str(self._start(f"/tasks/{_segment(task_id)}/comp", schemas.StartedTask, fields, {}, key)["task_id"])
 
-    def label_take(
-        self, task_id: str, number: int, name: str | None = None, starred: bool | None = None
-    ) -> Answer:
+    def label_take(self, task_id: str, number: int, name: str | None = None, starred: bool | None = None) -> Answer:
         """Name or star a take; what is left out stays. Return its number, name and star."""
         path = f"/tasks/{_segment(task_id)}/takes/{number}"
         return self._change(path, schemas.LabelledTake, {"name": name, "starred": starred})
@@ -412,9 +410,7 @@ class Client:
 
     # ---- waiting
 
-    def _wait_for_conversion(
-        self, task_id: str, poll_s: float, timeout_s: float, report: Report | None
-    ) -> Answer:
+    def _wait_for_conversion(self, task_id: str, poll_s: float, timeout_s: float, report: Report | None) -> Answer:
         def look() -> Answer | None:
             checked_task = self.check_task(task_id)
             if checked_task["status"] == "completed":
@@ -428,9 +424,7 @@ class Client:
 
         return _until(look, f"The conversion {task_id}", poll_s, timeout_s)
 
-    def _wait_for_training(
-        self, model_id: str, poll_s: float, timeout_s: float, report: Report | None
-    ) -> Answer:
+    def _wait_for_training(self, model_id: str, poll_s: float, timeout_s: float, report: Report | None) -> Answer:
         def look() -> Answer | None:
             model = self.model(model_id)
             if model["state"] == "completed":

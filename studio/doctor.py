@@ -78,10 +78,9 @@ def examine() -> Iterator[Finding]:
     yield from packages
     if all(package.works for package in packages):
         yield from _devices()
-        yield _tried(tr("base model and voices"), _voices, tr(
-            "the weights come with the project; {install}",
-            install=_install(),
-        ))
+        yield _tried(
+            tr("base model and voices"), _voices, tr("the weights come with the project; {install}", install=_install())
+        )
         yield _tried(tr("pitch model"), _pitch, add_packages("swift-f0", "onnxruntime", again=True))
         yield _tried(tr("audio files"), _audio_files, add_packages("soundfile", "av", "soxr", again=True))
         yield _tried(tr("conversion"), _conversion, tr("fix the faults above, or report this with the whole output"))
@@ -98,12 +97,14 @@ def examine() -> Iterator[Finding]:
 def _python() -> Finding:
     detail = tr(
         "{version} on {system} {machine}",
-        version=platform.python_version(), system=platform.system(), machine=platform.machine(),
+        version=platform.python_version(),
+        system=platform.system(),
+        machine=platform.machine(),
     )
     works = PYTHON[0] <= sys.version_info[:2] <= PYTHON[1]
-    return Finding(tr("Python"), detail, "" if works else tr(
-        "create the environment with Python 3.11, 3.12 or 3.13",
-    ), works)
+    return Finding(
+        tr("Python"), detail, "" if works else tr("create the environment with Python 3.11, 3.12 or 3.13"), works
+    )
 
 
 def _install() -> Said:
@@ -148,10 +149,13 @@ def _pitch() -> str:
     pitch = detect_pitch(_tone().mono(), _tone().rate)
     heard = float(pitch.hertz[len(pitch) // 2])
     if not 1 / HALF_SEMITONE < heard / TEST_HERTZ < HALF_SEMITONE:
-        raise EngineError(tr(
-            "It measured {heard} Hz in a tone of {test_hertz} Hz.",
-            heard=numeral(heard, ".1f"), test_hertz=TEST_HERTZ,
-        ))
+        raise EngineError(
+            tr(
+                "It measured {heard} Hz in a tone of {test_hertz} Hz.",
+                heard=numeral(heard, ".1f"),
+                test_hertz=TEST_HERTZ,
+            )
+        )
     return tr("measured {heard} Hz in a tone of {test_hertz} Hz", heard=numeral(heard, ".1f"), test_hertz=TEST_HERTZ)
 
 
@@ -185,7 +189,8 @@ def _conversion() -> str:
         raise EngineError(tr("The result's length differs from the recording's, or it contains invalid samples."))
     return tr(
         "{duration_s} s of tone to {name} in {perf_counter} s",
-        duration_s=numeral(tone.duration_s, ".0f"), name=voice.card.name,
+        duration_s=numeral(tone.duration_s, ".0f"),
+        name=voice.card.name,
         perf_counter=numeral(perf_counter() - started, ".1f"),
     )
 
@@ -205,16 +210,18 @@ def _confinement() -> Finding:
     ) if possible]  # fmt: skip
     if not can:
         return Finding(subject, tr("confined: they read nothing else, start nothing and reach nobody"))
-    return Finding(subject, joined(": ", (tr("a harmful one could"), joined(tr(", "), can))), tr(
-        "import models of sources that you trust, or use Linux 5.13 or newer with Landlock",
-    ))
+    return Finding(
+        subject,
+        joined(": ", (tr("a harmful one could"), joined(tr(", "), can))),
+        tr("import models of sources that you trust, or use Linux 5.13 or newer with Landlock"),
+    )
 
 
 def _disk() -> Finding:
     free = shutil.disk_usage(Path.cwd()).free
     return Finding(
         tr("free disk in this folder"),
-        tr("{free} GB", free=numeral(free / 10 ** 9, ".1f")),
+        tr("{free} GB", free=numeral(free / 10**9, ".1f")),
         tr("free some space: an hour of stereo takes about 1 GB") if free < LITTLE_DISK else "",
     )
 
@@ -229,10 +236,15 @@ def _data_folder() -> Finding:
     except SettingsError as cause:
         return Finding(subject, str(cause), tr("choose another folder, or make it writable"), works=False)
     if is_open_to_others(folder):
-        return Finding(subject, tr("{folder}: others on this machine can open it", folder=shown), tr(
-            'if nobody else works in it: chmod 700 "{folder}"; else set {home_variable} to a folder of its own',
-            folder=shown, home_variable=HOME_VARIABLE,
-        ))
+        return Finding(
+            subject,
+            tr("{folder}: others on this machine can open it", folder=shown),
+            tr(
+                'if nobody else works in it: chmod 700 "{folder}"; else set {home_variable} to a folder of its own',
+                folder=shown,
+                home_variable=HOME_VARIABLE,
+            ),
+        )
     return Finding(subject, shown)
 
 
@@ -252,9 +264,11 @@ def _loaded(page: Finding) -> Finding:
 def _proxies() -> Iterator[Finding]:
     """Yield what keeps downloads from working; nothing else uses proxies."""
     for variable in unusable_variables():
-        yield Finding(tr("downloads"), tr("{variable} names a proxy that cannot be used", variable=variable), tr(
-            "for downloads alone: set it to one that begins with http://, or take it out of the environment",
-        ))
+        yield Finding(
+            tr("downloads"),
+            tr("{variable} names a proxy that cannot be used", variable=variable),
+            tr("for downloads alone: set it to one that begins with http://, or take it out of the environment"),
+        )
 
 
 def _separation() -> Finding:
@@ -280,10 +294,9 @@ def _tried(subject: str, attempt: Callable[[], str], remedy: str) -> Finding:
     try:
         return Finding(subject, attempt())
     except Exception as cause:  # noqa: BLE001 - whatever fails is the finding
-        return Finding(subject, tr(
-            "does not work: {cause}",
-            cause=str(cause) or type(cause).__name__,
-        ), remedy, works=False)
+        return Finding(
+            subject, tr("does not work: {cause}", cause=str(cause) or type(cause).__name__), remedy, works=False
+        )
 
 
 def _installed(name: str) -> str | None:

@@ -95,9 +95,9 @@ class DiskFull(StudioError):
 
     default_code = "disk_full"
 
-    def __init__(self, text: str = tr(
-        "The disk is full. Free some space and try again.",
-    ), code: str | None = None) -> None:
+    def __init__(
+        self, text: str = tr("The disk is full. Free some space and try again."), code: str | None = None
+    ) -> None:
         super().__init__(text, code)
 
 

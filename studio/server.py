@@ -239,14 +239,13 @@ def _listener(host: str, port: int) -> socket.socket:
     except OSError as cause:
         if cause.errno == errno.EADDRINUSE:
             remedy = tr(
-                "the port is in use, perhaps by the studio itself. Use that, or choose another port with --port.",
+                "the port is in use, perhaps by the studio itself. Use that, or choose another port with --port."
             )
         else:
             remedy = tr("{strerror}. Choose another --host or --port.", strerror=cause.strerror or cause)
-        raise SettingsError(tr(
-            "The service cannot listen on {host}, port {port}: {remedy}",
-            host=host, port=port, remedy=remedy,
-        )) from cause
+        raise SettingsError(
+            tr("The service cannot listen on {host}, port {port}: {remedy}", host=host, port=port, remedy=remedy)
+        ) from cause
 
 
 async def _problem(request: Request, error: Exception) -> Response:

@@ -128,4 +128,3 @@ def _rows(body: str) -> Iterator[str]:
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("*", "\\*")
-

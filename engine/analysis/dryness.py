@@ -104,17 +104,15 @@ class Dryness:
         if self.presence.warning:
             return self.presence.warning
         if self.is_mix:
-            return (
-                tr("This does not sound like a dry vocal: there seems to be accompaniment, a second voice or a long "
-                "reverberation in it. Only one voice is converted, so use the vocal track alone.")
+            return tr(
+                "This does not sound like a dry vocal: there seems to be accompaniment, a second voice or a long "
+                "reverberation in it. Only one voice is converted, so use the vocal track alone."
             )
         if self.is_reverberant:
-            return (
-                tr(
-                    "This recording has much reverberation (about {decay_s} s), which blurs the conversion. Use the "
-                    "vocal without it, and add it afterwards.",
-                    decay_s=numeral(self.decay_s or 0.0, ".1f"),
-                )
+            return tr(
+                "This recording has much reverberation (about {decay_s} s), which blurs the conversion. Use the "
+                "vocal without it, and add it afterwards.",
+                decay_s=numeral(self.decay_s or 0.0, ".1f"),
             )
         return None
 

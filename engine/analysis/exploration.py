@@ -96,10 +96,9 @@ def explore_file(
 
     analysis = analyse_file(path, listening)
     if analysis.duration_s > longest_s:
-        raise AudioError(tr(
-            "The recording is longer than {longest_s}, the maximum length.",
-            longest_s=in_words(longest_s),
-        ))
+        raise AudioError(
+            tr("The recording is longer than {longest_s}, the maximum length.", longest_s=in_words(longest_s))
+        )
     frames = range(0, len(analysis.pitch), -(-len(analysis.pitch) // MOST_COLUMNS))
     reading = _Reading(path, -(-len(analysis.pitch) // MOST_POINTS) * HOP)
     shades = measure_spectrograms(reading.pieces(), frames, scales, drawing)

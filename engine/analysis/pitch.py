@@ -23,14 +23,7 @@ from engine.analysis.subharmonics import are_subharmonics
 from engine.forks import refuse_forked
 from engine.reprs import Brief
 from engine.texts import joined, numeral, tr
-from engine.units import (
-    FRAME_RATE,
-    SAMPLE_RATE,
-    frame_count,
-    hertz_to_semitones,
-    note_name,
-    semitones_to_hertz,
-)
+from engine.units import FRAME_RATE, SAMPLE_RATE, frame_count, hertz_to_semitones, note_name, semitones_to_hertz
 
 # What the confidence means, 0..1, everywhere. It has two heaps: of 7,189 audible frames of eight singers and speakers
 # 33 % lie below 0.35 and 61 % above 0.7. In the few between, the sound is about as often periodic (correlation with the
@@ -74,9 +67,7 @@ class Pitch(Brief):
         return len(self.hertz)
 
     def __getitem__(self, frames: slice) -> "Pitch":
-        return Pitch(
-            self.hertz[frames], self.voicing[frames], None if self.beyond is None else self.beyond[frames]
-        )
+        return Pitch(self.hertz[frames], self.voicing[frames], None if self.beyond is None else self.beyond[frames])
 
     @property
     def masked_hertz(self) -> np.ndarray:
@@ -134,14 +125,16 @@ class Pitch(Brief):
             said.append(
                 tr(
                     "{above_s} s are too high to convert (above {highest_note}); keep the original there.",
-                    above_s=numeral(above_s, ".1f"), highest_note=HIGHEST_NOTE,
+                    above_s=numeral(above_s, ".1f"),
+                    highest_note=HIGHEST_NOTE,
                 )
             )
         if below_s:
             said.append(
                 tr(
                     "{below_s} s are too low to convert (below {lowest_note}); keep the original there.",
-                    below_s=numeral(below_s, ".1f"), lowest_note=LOWEST_NOTE,
+                    below_s=numeral(below_s, ".1f"),
+                    lowest_note=LOWEST_NOTE,
                 )
             )
         return joined(" ", said) or None
@@ -172,9 +165,7 @@ class Pitch(Brief):
         return Pitch((self.hertz * 2.0 ** (np.asarray(semitones) / 12.0)).astype(np.float32), self.voicing)
 
 
-def detect_pitch(
-    samples: np.ndarray, rate: int, gain_db: float | None = None, device: str = "cpu"
-) -> Pitch:
+def detect_pitch(samples: np.ndarray, rate: int, gain_db: float | None = None, device: str = "cpu") -> Pitch:
     """Detect the pitch of a voice every 10 ms; silence and noise give voicing near 0.
 
     Parameters

@@ -222,10 +222,7 @@ def _network(device: torch.device) -> _Network:
     first, second = _CONFIDENCE
     return _Network(
         {size: torch.hann_window(size).to(device) for size in _BANDS_OF},
-        {
-            size: _Bands.stored(stored[places], stored[values], device)
-            for size, (places, values) in _BANDS_OF.items()
-        },
+        {size: _Bands.stored(stored[places], stored[values], device) for size, (places, values) in _BANDS_OF.items()},
         convolution(_ENTRY),
         [(convolution(one), convolution(other), dilation) for one, other, dilation in _BLOCKS],
         convolution(_JOINT),
@@ -251,10 +248,12 @@ def _stored() -> dict[str, np.ndarray]:
 
 
 def _missing() -> EngineError:
-    return EngineError(tr(
-        "The pitch detector is missing or another version: pip install --force-reinstall {package}.",
-        package=_PACKAGE,
-    ))
+    return EngineError(
+        tr(
+            "The pitch detector is missing or another version: pip install --force-reinstall {package}.",
+            package=_PACKAGE,
+        )
+    )
 
 
 _TYPES = {1: np.float32, 6: np.int32, 7: np.int64, 11: np.float64}  # TensorProto.DataType

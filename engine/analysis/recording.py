@@ -65,10 +65,11 @@ class Analysis:
             raise ValueError(f"{len(self.pitch)} frames of pitch, but loudness of shape {self.loudness_db.shape}")
 
     def __repr__(self) -> str:
-        notes = tr(
-            "{min} to {max}",
-            min=self.vocal_range.min, max=self.vocal_range.max,
-        ) if self.vocal_range else tr("no voice")
+        notes = (
+            tr("{min} to {max}", min=self.vocal_range.min, max=self.vocal_range.max)
+            if self.vocal_range
+            else tr("no voice")
+        )
         return f"Analysis({self.duration_s:.1f} s, {self.style}, {notes}, {len(self.pitch)} frames)"
 
     def _repr_png_(self) -> bytes:

@@ -13,15 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import fft
 
-from engine.units import (
-    HOP,
-    SAMPLE_RATE,
-    decibels,
-    hertz_to_mel,
-    hertz_to_semitones,
-    mel_to_hertz,
-    semitones_to_hertz,
-)
+from engine.units import HOP, SAMPLE_RATE, decibels, hertz_to_mel, hertz_to_semitones, mel_to_hertz, semitones_to_hertz
 
 ScaleName = Literal["note", "mel", "linear"]
 Shades = npt.NDArray[np.uint8]  # (rows, columns), 0 quiet to 255 loud; row 0 is the lowest

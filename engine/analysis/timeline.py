@@ -27,9 +27,9 @@ class Timeline:
     '00h01m04.250s'
     """
 
-    tempo_bpm: float = setting(0.0, 0.0, 400.0, tr(
-        "Beats per minute of the song; 0: not known, files are named by time.",
-    ))
+    tempo_bpm: float = setting(
+        0.0, 0.0, 400.0, tr("Beats per minute of the song; 0: not known, files are named by time.")
+    )
     beats_per_bar: int = setting(4, 1, 32, tr("Beats in each bar."))
     start_s: float = setting(0.0, 0.0, 86_400.0, tr("Where in the song the recording begins, in seconds."))
 

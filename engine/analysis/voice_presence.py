@@ -55,12 +55,12 @@ class VoicePresence:
             return SILENT
         if self.are_tones and not self.has_tones_beyond:
             return tr(
-                "This recording holds tones without a voice, as of a hum or a beep: check that this is the vocal.",
+                "This recording holds tones without a voice, as of a hum or a beep: check that this is the vocal."
             )
         if not self.voiced_s and not self.has_tones_beyond:
-            return (
-                tr("No voice was found in this recording: it is noise, or whispered throughout. Noise stays noise, so "
-                "check that this is the vocal.")
+            return tr(
+                "No voice was found in this recording: it is noise, or whispered throughout. Noise stays noise, so "
+                "check that this is the vocal."
             )
         return None
 

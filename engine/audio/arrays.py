@@ -32,10 +32,9 @@ def samples_of(values: npt.ArrayLike) -> Samples:
     try:
         given = np.asarray(values)
     except (TypeError, ValueError, RuntimeError) as cause:  # ragged lists, tensors on a GPU or with a gradient
-        raise AudioError(tr(
-            "These samples cannot be read as an array of numbers: {cause}.",
-            cause=str(cause)[:_SHOWN],
-        )) from cause
+        raise AudioError(
+            tr("These samples cannot be read as an array of numbers: {cause}.", cause=str(cause)[:_SHOWN])
+        ) from cause
     _refuse_other_shapes(given)
     return _scaled(np.atleast_2d(given))
 
@@ -52,14 +51,19 @@ def refuse_unscaled(samples: Samples) -> None:
         return
     scale = next((scale for scale in _SCALES if peak <= scale), None)
     if scale is None:
-        raise AudioError(tr(
-            "These samples go up to {peak}, where full scale is 1: give floats from -1 to 1, or 16-bit integers.",
+        raise AudioError(
+            tr(
+                "These samples go up to {peak}, where full scale is 1: give floats from -1 to 1, or 16-bit integers.",
+                peak=numeral(peak, ".6g"),
+            )
+        )
+    raise AudioError(
+        tr(
+            "These samples go up to {peak}, where full scale is 1: did you mean samples / {scale}?",
             peak=numeral(peak, ".6g"),
-        ))
-    raise AudioError(tr(
-        "These samples go up to {peak}, where full scale is 1: did you mean samples / {scale}?",
-        peak=numeral(peak, ".6g"), scale=scale,
-    ))
+            scale=scale,
+        )
+    )
 
 
 def rate_of(rate: SupportsFloat) -> int:
@@ -71,15 +75,13 @@ def rate_of(rate: SupportsFloat) -> int:
     try:
         hertz = float(rate)
     except (TypeError, ValueError) as cause:
-        raise AudioError(tr(
-            "The rate must be a number of samples per second, not {rate}.",
-            rate=f"{rate!r:.40}",
-        )) from cause
+        raise AudioError(
+            tr("The rate must be a number of samples per second, not {rate}.", rate=f"{rate!r:.40}")
+        ) from cause
     if not hertz > 0 or not hertz.is_integer():
-        raise AudioError(tr(
-            "The rate must be a whole number of samples per second above 0, not {hertz}.",
-            hertz=numeral(hertz, "g"),
-        ))
+        raise AudioError(
+            tr("The rate must be a whole number of samples per second above 0, not {hertz}.", hertz=numeral(hertz, "g"))
+        )
     return int(hertz)
 
 
@@ -97,7 +99,10 @@ def _refuse_other_shapes(given: np.ndarray) -> None:
             tr(
                 "A recording has 1 to {most_channels} channels, and samples of the shape {shape} are {given} "
                 "channels: {hint}",
-                most_channels=MOST_CHANNELS, shape=given.shape, given=len(given), hint=hint,
+                most_channels=MOST_CHANNELS,
+                shape=given.shape,
+                given=len(given),
+                hint=hint,
             )
         )
 

@@ -153,20 +153,29 @@ def recognise(path: Path) -> tuple[Container, int]:
             raise AudioError(tr('"{name}" is empty (0 bytes).', name=shown_name(path)))
         found = look_at(path)
     except (OSError, ValueError) as error:
-        raise AudioError(tr(
-            '"{name}" cannot be opened: {error}.',
-            name=shown_name(path), error=getattr(error, "strerror", None) or error,
-        )) from error
+        raise AudioError(
+            tr(
+                '"{name}" cannot be opened: {error}.',
+                name=shown_name(path),
+                error=getattr(error, "strerror", None) or error,
+            )
+        ) from error
     if found.foreign:
-        raise AudioError(tr(
-            '"{name}" is {foreign}, which cannot be read: export it as WAV or FLAC.',
-            name=shown_name(path), foreign=found.foreign,
-        ))
+        raise AudioError(
+            tr(
+                '"{name}" is {foreign}, which cannot be read: export it as WAV or FLAC.',
+                name=shown_name(path),
+                foreign=found.foreign,
+            )
+        )
     if found.container is None:
-        raise AudioError(tr(
-            '"{name}" is not an audio file in a supported format ({readable}).',
-            name=shown_name(path), readable=READABLE,
-        ))
+        raise AudioError(
+            tr(
+                '"{name}" is not an audio file in a supported format ({readable}).',
+                name=shown_name(path),
+                readable=READABLE,
+            )
+        )
     return found.container, found.start
 
 
@@ -176,15 +185,22 @@ def refuse_outside_limits(path: Path, rate: int, channels: int) -> None:
         raise AudioError(
             tr(
                 '"{name}" has a sample rate of {rate} Hz; supported are {lowest_rate} to {highest_rate} Hz.',
-                name=shown_name(path), rate=rate, lowest_rate=LOWEST_RATE, highest_rate=HIGHEST_RATE,
+                name=shown_name(path),
+                rate=rate,
+                lowest_rate=LOWEST_RATE,
+                highest_rate=HIGHEST_RATE,
             )
         )
     if not 1 <= channels <= MOST_CHANNELS:
-        raise AudioError(ntr(
-            '"{name}" has {channels} channel; supported are 1 to {most_channels}.',
-            '"{name}" has {channels} channels; supported are 1 to {most_channels}.',
-            channels=channels, name=shown_name(path), most_channels=MOST_CHANNELS,
-        ))
+        raise AudioError(
+            ntr(
+                '"{name}" has {channels} channel; supported are 1 to {most_channels}.',
+                '"{name}" has {channels} channels; supported are 1 to {most_channels}.',
+                channels=channels,
+                name=shown_name(path),
+                most_channels=MOST_CHANNELS,
+            )
+        )
 
 
 _MP3 = next(container for container in CONTAINERS if container.name == "mp3")

@@ -56,10 +56,9 @@ class Decoder:
             structure = structure_of(path, self._container, start)
             self._file = path.open("rb")
         except OSError as error:
-            raise AudioError(tr(
-                '"{name}" cannot be read: {strerror}.',
-                name=shown_name(path), strerror=error.strerror,
-            )) from error
+            raise AudioError(
+                tr('"{name}" cannot be read: {strerror}.', name=shown_name(path), strerror=error.strerror)
+            ) from error
         try:
             parts = structure.recordings
             opener = _Opener(path, self._container, self._file)
@@ -75,9 +74,11 @@ class Decoder:
             raise
         counts = [link.sample_count for link in self._links]
         self.sample_count = None if None in counts else sum(count or 0 for count in counts)
-        longer = tr(
-            '"{name}" holds more sound than its header says. All of it is read.', name=shown_name(path)
-        ) if structure.is_longer else None
+        longer = (
+            tr('"{name}" holds more sound than its header says. All of it is read.', name=shown_name(path))
+            if structure.is_longer
+            else None
+        )
         self.notes = tuple(filter(None, (longer, choice.note)))
         self.timing_note = None if self._links[0].has_known_start else timing_note(path)
 
@@ -105,10 +106,9 @@ class _Opener:
                 content, mode="r", format=self.container.name, buffer_size=_BUFFER, metadata_errors="replace"
             )
         except (av.FFmpegError, OSError, ValueError) as error:
-            raise AudioError(tr(
-                '"{name}" is damaged or incomplete, or is not audio.',
-                name=shown_name(self.path),
-            )) from error
+            raise AudioError(
+                tr('"{name}" is damaged or incomplete, or is not audio.', name=shown_name(self.path))
+            ) from error
 
     def tracks(self, parts: list[Part]) -> tuple[Track, ...]:
         """Return the sound tracks, where there may be several."""
@@ -142,7 +142,8 @@ class _Opener:
             raise AudioError(
                 tr(
                     '"{name}" holds {encoding}, which cannot be read: export it as WAV (PCM) or FLAC.',
-                    name=shown_name(self.path), encoding=encoding,
+                    name=shown_name(self.path),
+                    encoding=encoding,
                 )
             )
         channels = stream.codec_context.channels  # looked at once: each look frees a layout that is an unusual one

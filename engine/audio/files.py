@@ -506,10 +506,9 @@ class AudioWriter:
 
     def _finish(self) -> None:
         if self._count == 0:
-            raise AudioError(tr(
-                '"{name}" was not written: there is no audio to write (0 samples).',
-                name=self.path.name,
-            ))
+            raise AudioError(
+                tr('"{name}" was not written: there is no audio to write (0 samples).', name=self.path.name)
+            )
         self._encoder.finish()
         self._file.close()
         if self._statement:
@@ -558,10 +557,10 @@ def write_audio(path: Path | str, audio: Recording) -> None:
     with AudioWriter(path, audio.rate, audio.channels, audio.statement, place=audio.place) as writer:
         writer.write(audio.samples)
     if writer.unsigned not in (None, SWITCHED_OFF):
-        warnings.warn(tr(
-            '"{name}" has no content credentials. {unsigned}',
-            name=writer.path.name, unsigned=writer.unsigned,
-        ), stacklevel=2)
+        warnings.warn(
+            tr('"{name}" has no content credentials. {unsigned}', name=writer.path.name, unsigned=writer.unsigned),
+            stacklevel=2,
+        )
 
 
 def refuse_no_sound(samples: Samples, holder: str, from_s: float | None = None) -> None:
@@ -574,22 +573,26 @@ def refuse_no_sound(samples: Samples, holder: str, from_s: float | None = None) 
     if not math.isfinite(peak):
         if from_s is None:
             raise AudioError(tr("{holder} holds invalid samples (NaN or infinity).", holder=holder))
-        raise AudioError(ntr(
-            "{holder} holds invalid samples (NaN or infinity), {from_s} second in or just after.",
-            "{holder} holds invalid samples (NaN or infinity), {from_s} seconds in or just after.",
-            from_s=numeral(from_s, ".1f"), holder=holder,
-        ))
+        raise AudioError(
+            ntr(
+                "{holder} holds invalid samples (NaN or infinity), {from_s} second in or just after.",
+                "{holder} holds invalid samples (NaN or infinity), {from_s} seconds in or just after.",
+                from_s=numeral(from_s, ".1f"),
+                holder=holder,
+            )
+        )
     if peak > _LARGEST_SAMPLE:
         beyond = tr("samples of {peak}, where full scale is 1", peak=numeral(peak, ".0e"))
         if from_s is None:
-            raise AudioError(tr(
-                "{holder} holds {beyond}: export it again with another program.",
-                holder=holder, beyond=beyond,
-            ))
+            raise AudioError(
+                tr("{holder} holds {beyond}: export it again with another program.", holder=holder, beyond=beyond)
+            )
         raise AudioError(
             ntr(
                 "{holder} holds {beyond}, {from_s} second in or just after: export it again with another program.",
                 "{holder} holds {beyond}, {from_s} seconds in or just after: export it again with another program.",
-                from_s=numeral(from_s, ".1f"), holder=holder, beyond=beyond,
+                from_s=numeral(from_s, ".1f"),
+                holder=holder,
+                beyond=beyond,
             )
         )

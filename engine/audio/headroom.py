@@ -47,16 +47,22 @@ class Headroom:
         """Sentences for the user: by how much it is lowered, and which moment the limiter softens."""
         said = []
         if self.lowered_db:
-            said.append(tr(
-                "This recording is up to {sustained_db} dB above full scale, so all of the result is {lowered_db} dB "
-                "softer, with its dynamics as they were; files with 32 bits keep the level of the recording.",
-                sustained_db=numeral(self.sustained_db, ".1f"), lowered_db=numeral(self.lowered_db, ".1f"),
-            ))
+            said.append(
+                tr(
+                    "This recording is up to {sustained_db} dB above full scale, so all of the result is {lowered_db} dB "
+                    "softer, with its dynamics as they were; files with 32 bits keep the level of the recording.",
+                    sustained_db=numeral(self.sustained_db, ".1f"),
+                    lowered_db=numeral(self.lowered_db, ".1f"),
+                )
+            )
         if self.peak_db - self.lowered_db > _WORTH_SAYING_DB:
-            said.append(tr(
-                "A moment at {peak_s} s is {peak_db} dB above full scale: it alone is made softer.",
-                peak_s=numeral(self.peak_s, ".2f"), peak_db=numeral(self.peak_db, ".1f"),
-            ))
+            said.append(
+                tr(
+                    "A moment at {peak_s} s is {peak_db} dB above full scale: it alone is made softer.",
+                    peak_s=numeral(self.peak_s, ".2f"),
+                    peak_db=numeral(self.peak_db, ".1f"),
+                )
+            )
         return joined(" ", said) or None
 
 

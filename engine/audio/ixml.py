@@ -80,7 +80,9 @@ def _stamp(speed: Element) -> tuple[int, int] | None:
         high, low, rate = (
             int(speed.findtext(name, ""))
             for name in (
-                "TIMESTAMP_SAMPLES_SINCE_MIDNIGHT_HI", "TIMESTAMP_SAMPLES_SINCE_MIDNIGHT_LO", "TIMESTAMP_SAMPLE_RATE"
+                "TIMESTAMP_SAMPLES_SINCE_MIDNIGHT_HI",
+                "TIMESTAMP_SAMPLES_SINCE_MIDNIGHT_LO",
+                "TIMESTAMP_SAMPLE_RATE",
             )
         )
         if 0 <= high < 2**31 and 0 <= low < 2**32 and rate > 0:

@@ -116,9 +116,7 @@ class SessionPlace:
         """
         stop = _LAST if count is None else first + count
         reference = None if self.time_reference is None else max(0, self.time_reference + first)
-        markers = [
-            replace(one, position=one.position - first) for one in self.markers if first <= one.position <= stop
-        ]
+        markers = [replace(one, position=one.position - first) for one in self.markers if first <= one.position <= stop]
         return replace(self, time_reference=reference, markers=tuple(markers))
 
     def broadcast_chunk(self) -> bytes:

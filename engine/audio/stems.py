@@ -80,10 +80,13 @@ def cut_recording(
     1.0
     """
     if not 0.0 <= start_s <= stop_s - SHORTEST_S:
-        raise SettingsError(tr(
-            "The part from {start_s} s to {stop_s} s is too short: choose a longer one.",
-            start_s=numeral(start_s, ".1f"), stop_s=numeral(stop_s, ".1f"),
-        ))
+        raise SettingsError(
+            tr(
+                "The part from {start_s} s to {stop_s} s is too short: choose a longer one.",
+                start_s=numeral(start_s, ".1f"),
+                stop_s=numeral(stop_s, ".1f"),
+            )
+        )
     with open_audio(source) as recording:
         first = round(start_s * recording.rate)
         last = None if stop_s == float("inf") else round(stop_s * recording.rate)
@@ -98,7 +101,9 @@ def cut_recording(
                 writer.write(piece)
                 written += piece.shape[1]
             if not written:
-                raise SettingsError(tr(
-                    "The recording ends before {start_s} s: choose an earlier part.",
-                    start_s=numeral(start_s, ".1f"),
-                ))
+                raise SettingsError(
+                    tr(
+                        "The recording ends before {start_s} s: choose an earlier part.",
+                        start_s=numeral(start_s, ".1f"),
+                    )
+                )

@@ -84,16 +84,21 @@ def damaged(path: Path) -> AudioError:
 
 def changes(path: Path) -> AudioError:
     """Return the error for a file whose parts do not fit together."""
-    return AudioError(tr(
-        '"{name}" changes its sample rate or number of channels midway: export it as WAV or FLAC.',
-        name=shown_name(path),
-    ))
+    return AudioError(
+        tr(
+            '"{name}" changes its sample rate or number of channels midway: export it as WAV or FLAC.',
+            name=shown_name(path),
+        )
+    )
 
 
 def _too_many_parts(path: Path) -> AudioError:
-    return AudioError(tr(
-        '"{name}" consists of too many small parts to be read: export it again as WAV or FLAC.', name=shown_name(path)
-    ))
+    return AudioError(
+        tr(
+            '"{name}" consists of too many small parts to be read: export it again as WAV or FLAC.',
+            name=shown_name(path),
+        )
+    )
 
 
 # ---- chunks: WAV, AIFF, CAF, W64 ----
@@ -222,10 +227,13 @@ def _ogg_links(path: Path, file: BinaryIO, start: int, stop: int, length: int) -
     else:
         raise _too_many_parts(path)
     if len(starts) > _MOST_LINKS:
-        raise AudioError(tr(
-            '"{name}" is a chain of more than {most_links} recordings: split it.',
-            name=shown_name(path), most_links=numeral(_MOST_LINKS, ","),
-        ))
+        raise AudioError(
+            tr(
+                '"{name}" is a chain of more than {most_links} recordings: split it.',
+                name=shown_name(path),
+                most_links=numeral(_MOST_LINKS, ","),
+            )
+        )
     starts = starts or [start]
     return list(zip(starts, [*starts[1:], length], strict=True))
 

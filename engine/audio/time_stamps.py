@@ -50,7 +50,9 @@ class Clock:
             raise AudioError(
                 tr(
                     '"{name}" has a gap of {gap} in its time stamps after {at}: export it as WAV or FLAC.',
-                    name=shown_name(self._path), gap=gap, at=at,
+                    name=shown_name(self._path),
+                    gap=gap,
+                    at=at,
                 )
             )
         packets = round(ahead / frame.samples) * frame.samples  # mostly whole packets are lost, and stamps are rounded

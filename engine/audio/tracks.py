@@ -64,15 +64,17 @@ def tracks_in(opened: InputContainer, container: Container) -> tuple[Track, ...]
     for number, stream in enumerate(opened.streams.audio[:MOST_TRACKS], 1):
         codec = stream.codec_context.codec if stream.codec_context else None
         channels = stream.codec_context.channels if stream.codec_context else 0
-        tracks.append(Track(
-            number,
-            codec.long_name if codec else tr("an unknown encoding"),
-            codec is not None and codec.canonical_name in container.codecs and channels > 0,
-            bool(stream.disposition & Disposition.default),
-            stream.metadata.get("title", ""),
-            stream.metadata.get("language", "").replace("und", ""),
-            channels,
-        ))
+        tracks.append(
+            Track(
+                number,
+                codec.long_name if codec else tr("an unknown encoding"),
+                codec is not None and codec.canonical_name in container.codecs and channels > 0,
+                bool(stream.disposition & Disposition.default),
+                stream.metadata.get("title", ""),
+                stream.metadata.get("language", "").replace("und", ""),
+                channels,
+            )
+        )
     return tuple(tracks)
 
 
@@ -83,11 +85,15 @@ def choose(path: Path, tracks: Sequence[Track], wanted: int | None, is_silent: C
     """
     if wanted is not None:
         if not 1 <= wanted <= max(1, len(tracks)):
-            raise AudioError(ntr(
-                '"{name}" has {count} sound track, so there is no track {wanted}.',
-                '"{name}" has {count} sound tracks, so there is no track {wanted}.',
-                count=len(tracks), name=shown_name(path), wanted=wanted,
-            ))
+            raise AudioError(
+                ntr(
+                    '"{name}" has {count} sound track, so there is no track {wanted}.',
+                    '"{name}" has {count} sound tracks, so there is no track {wanted}.',
+                    count=len(tracks),
+                    name=shown_name(path),
+                    wanted=wanted,
+                )
+            )
         return Choice(wanted)
     if len(tracks) < 2:
         return Choice()
@@ -98,9 +104,10 @@ def choose(path: Path, tracks: Sequence[Track], wanted: int | None, is_silent: C
     if len(readable) > 1 and is_silent(readable[0].number):
         sounding = next((track for track in readable[1:] if not is_silent(track.number)), None)
         if sounding is not None:
-            return Choice(sounding.number, _note(path, tracks, sounding, tr(
-                "track {number} is silent", number=readable[0].number
-            )))
+            return Choice(
+                sounding.number,
+                _note(path, tracks, sounding, tr("track {number} is silent", number=readable[0].number)),
+            )
     if readable[0] is not first:
         why = tr("track {number} holds {encoding}, which cannot be read", number=first.number, encoding=first.encoding)
         return Choice(readable[0].number, _note(path, tracks, readable[0], why))
@@ -117,10 +124,15 @@ def _note(path: Path, tracks: Sequence[Track], track: Track, why: Text | str = "
     if why:
         return tr(
             '"{name}" has {count} sound tracks. Track {number} is read, since {why}.',
-            name=shown_name(path), count=len(tracks), number=track.number, why=why,
+            name=shown_name(path),
+            count=len(tracks),
+            number=track.number,
+            why=why,
         )
     return tr(
         '"{name}" has {count} sound tracks. Track {number} is read, which players play; choose another one if it is '
         "not the voice.",
-        name=shown_name(path), count=len(tracks), number=track.number,
+        name=shown_name(path),
+        count=len(tracks),
+        number=track.number,
     )

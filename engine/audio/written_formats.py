@@ -73,7 +73,8 @@ def refuse_unwritable(suffix: str, rate: int, channels: int) -> None:
             tr(
                 "An MP3 holds 1 or 2 channels at up to 48000 Hz in standard rates, not {channels} at {rate} Hz: use "
                 ".wav.",
-                channels=channels, rate=rate,
+                channels=channels,
+                rate=rate,
             )
         )
     if suffix == M4A and (channels > 2 or rate not in M4A_RATES):
@@ -81,7 +82,8 @@ def refuse_unwritable(suffix: str, rate: int, channels: int) -> None:
             tr(
                 "An M4A holds 1 or 2 channels at up to 96000 Hz in standard rates, not {channels} at {rate} Hz: use "
                 ".wav.",
-                channels=channels, rate=rate,
+                channels=channels,
+                rate=rate,
             )
         )
     if suffix == ".flac" and rate > HIGHEST_ODD_FLAC_RATE and rate % 10:
@@ -237,11 +239,15 @@ class SndfileEncoder:
                 self._file.comment = comment  # most formats have it before the samples
         except sf.SoundFileError as error:
             self._target.raise_failure()
-            raise AudioError(ntr(
-                "A {suffix} file cannot hold {channels} channel at {rate} Hz: use .wav.",
-                "A {suffix} file cannot hold {channels} channels at {rate} Hz: use .wav.",
-                channels=channels, suffix=suffix, rate=rate,
-            )) from error
+            raise AudioError(
+                ntr(
+                    "A {suffix} file cannot hold {channels} channel at {rate} Hz: use .wav.",
+                    "A {suffix} file cannot hold {channels} channels at {rate} Hz: use .wav.",
+                    channels=channels,
+                    suffix=suffix,
+                    rate=rate,
+                )
+            ) from error
 
     def write(self, block: Samples) -> None:
         clipped = np.clip(self._dither.apply(block) if self._dither else block, -self._limit, self._limit).T

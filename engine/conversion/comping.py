@@ -111,11 +111,14 @@ def parts_of(starts_s: Sequence[float], choice: Sequence[int]) -> list[CompPart]
     """
     if len(choice) != len(starts_s):
         count = len(starts_s)
-        raise SettingsError(ntr(
-            "Choose one take for each phrase: the recording has {count} phrase, not {choice}.",
-            "Choose one take for each phrase: the recording has {count} phrases, not {choice}.",
-            count=count, choice=len(choice),
-        ))
+        raise SettingsError(
+            ntr(
+                "Choose one take for each phrase: the recording has {count} phrase, not {choice}.",
+                "Choose one take for each phrase: the recording has {count} phrases, not {choice}.",
+                count=count,
+                choice=len(choice),
+            )
+        )
     parts = [CompPart(start_s, take) for start_s, take in zip(starts_s, choice, strict=True)]
     return [part for number, part in enumerate(parts) if number == 0 or part.take != parts[number - 1].take]
 
@@ -230,7 +233,9 @@ def refuse_other_recordings(recording: Path, takes: Sequence[Path]) -> None:
             raise EditError(
                 tr(
                     '"{name}" lasts {found} and "{recording}" {own}: choose takes of this recording.',
-                    name=take.name, found=in_words(len(found) / FRAME_RATE), recording=recording.name,
+                    name=take.name,
+                    found=in_words(len(found) / FRAME_RATE),
+                    recording=recording.name,
                     own=in_words(len(own) / FRAME_RATE),
                 )
             )
@@ -239,7 +244,8 @@ def refuse_other_recordings(recording: Path, takes: Sequence[Path]) -> None:
                 tr(
                     '"{name}" is a take of a different recording from "{recording}": choose takes of the same '
                     "recording.",
-                    name=take.name, recording=recording.name,
+                    name=take.name,
+                    recording=recording.name,
                 )
             )
 
@@ -305,11 +311,13 @@ class _Streams:
         if len(lengths) > 1:
             raise EditError(tr("The takes are not equally long: they are not takes of one recording."))
         if whole and lengths != {count}:
-            raise SettingsError(ntr(
-                "A part begins after the end of the takes, which are {position} sample long.",
-                "A part begins after the end of the takes, which are {position} samples long.",
-                position=self.position,
-            ))
+            raise SettingsError(
+                ntr(
+                    "A part begins after the end of the takes, which are {position} sample long.",
+                    "A part begins after the end of the takes, which are {position} samples long.",
+                    position=self.position,
+                )
+            )
         self.position += count
         return np.stack(pieces)
 
@@ -319,10 +327,12 @@ def _refuse_wrong_parts(parts: Sequence[CompPart], takes: int) -> None:
     if not parts or starts[0] != 0.0:
         raise SettingsError(tr("The first part must begin at 0 s."))
     if any(not round(later - earlier, 6) >= _SHORTEST_PART_S for earlier, later in pairwise(starts)):  # to the sample
-        raise SettingsError(tr(
-            "The parts must be in order of time, and at least {shortest_part_s} s long.",
-            shortest_part_s=numeral(_SHORTEST_PART_S, "g"),
-        ))
+        raise SettingsError(
+            tr(
+                "The parts must be in order of time, and at least {shortest_part_s} s long.",
+                shortest_part_s=numeral(_SHORTEST_PART_S, "g"),
+            )
+        )
     for part in parts:
         if not 0 <= part.take < takes:
             raise SettingsError(tr("There is no take {take}: there are {takes}.", take=part.take + 1, takes=takes))

@@ -165,7 +165,8 @@ def _described(takes: int, style: Style, transpose: float) -> str:
     """Describe a conversion in a few words."""
     return tr(
         "{takes}, {style}, transposed by {semitones}",
-        takes=ntr("{count} take", "{count} takes", count=takes), style=style,
+        takes=ntr("{count} take", "{count} takes", count=takes),
+        style=style,
         semitones=ntr("{count} semitone", "{count} semitones", count=numeral(transpose, "+g")),
     )
 
@@ -352,9 +353,7 @@ def _surveyed(
     if chosen.notes_out_of_range == REFUSE:
         notes_beyond(survey.seconds_of_notes, transpose, furthest(chosen.harmony)).refuse()
     melody = ShapedMelody(chosen, transpose, chosen.harmony_key)
-    renderer = renderer_for(
-        base, voice.on(base.device), survey, chosen, melody, analysed=analysed, workers=workers
-    )
+    renderer = renderer_for(base, voice.on(base.device), survey, chosen, melody, analysed=analysed, workers=workers)
     return renderer, transpose
 
 
@@ -381,11 +380,14 @@ def base_on(device: str) -> BaseModel:
 
 def _refuse_other_count(settings: ConversionSettings, targets: list[Path]) -> None:
     if len(targets) != settings.takes:
-        raise SettingsError(ntr(
-            "{takes} take needs {takes} file to write to, not {targets}.",
-            "{takes} takes need {takes} files to write to, not {targets}.",
-            takes=settings.takes, targets=len(targets),
-        ))
+        raise SettingsError(
+            ntr(
+                "{takes} take needs {takes} file to write to, not {targets}.",
+                "{takes} takes need {takes} files to write to, not {targets}.",
+                takes=settings.takes,
+                targets=len(targets),
+            )
+        )
 
 
 def chosen_transpose(settings: ConversionSettings, survey: Survey, voice: AnyVoice) -> float:

@@ -158,7 +158,7 @@ def read_edit_data(content: bytes) -> EditData:
         raise EditError(
             tr(
                 "This take's edit data is damaged or from another version of Timbre Studio: convert the recording "
-                "again, then edit the new take.",
+                "again, then edit the new take."
             )
         ) from cause
 

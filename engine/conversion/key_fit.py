@@ -64,10 +64,9 @@ def best_key_for(seconds: np.ndarray, voice: VoiceCard, sung: bool) -> BestKey:
     """Return the best key for the range in which a voice sings or speaks. Raises SettingsError if that is not known."""
     ends = [voice.range_where(sung).get(end) for end in ("min", "max")]
     if not all(ends):
-        raise SettingsError(tr(
-            "The range of {name} is not known: give the transposition in semitones, or auto.",
-            name=voice.name,
-        ))
+        raise SettingsError(
+            tr("The range of {name} is not known: give the transposition in semitones, or auto.", name=voice.name)
+        )
     return best_key(seconds, *(note_number(str(end)) for end in ends))
 
 

@@ -39,7 +39,10 @@ class NotesBeyond:
                 tr(
                     "Transposed by {semitones} semitones, {now} would become {then}, above {highest_note}, the "
                     "highest note: transpose by {limit} at most, or choose fold for notes out of range.",
-                    semitones=numeral(self.semitones, "+g"), now=now, then=then, highest_note=HIGHEST_NOTE,
+                    semitones=numeral(self.semitones, "+g"),
+                    now=now,
+                    then=then,
+                    highest_note=HIGHEST_NOTE,
                     limit=numeral(limit, "+d"),
                 )
             )
@@ -48,7 +51,10 @@ class NotesBeyond:
             tr(
                 "Transposed by {semitones} semitones, {now} would become {then}, below {lowest_note}, the lowest "
                 "note: transpose by {limit} at most, or choose fold for notes out of range.",
-                semitones=numeral(self.semitones, "+g"), now=now, then=then, lowest_note=LOWEST_NOTE,
+                semitones=numeral(self.semitones, "+g"),
+                now=now,
+                then=then,
+                lowest_note=LOWEST_NOTE,
                 limit=numeral(limit, "+d"),
             )
         )
@@ -63,11 +69,15 @@ class NotesBeyond:
         if self._are_above:
             return tr(
                 "{then} would be above {highest_note}, the highest note: sung as {folded} instead.",
-                then=then, highest_note=HIGHEST_NOTE, folded=folded,
+                then=then,
+                highest_note=HIGHEST_NOTE,
+                folded=folded,
             )
         return tr(
             "{then} would be below {lowest_note}, the lowest note: sung as {folded} instead.",
-            then=then, lowest_note=LOWEST_NOTE, folded=folded,
+            then=then,
+            lowest_note=LOWEST_NOTE,
+            folded=folded,
         )
 
     @property
@@ -105,5 +115,5 @@ def nearest_within(seconds: np.ndarray, semitones: int, step: int = 1) -> int:
 def _listed(notes: list[float] | list[int]) -> str:
     names = [note_name(note) for note in notes]
     if len(names) > _LISTED:
-        return tr("{names} and {more} more", names=", ".join(names[:_LISTED - 1]), more=len(names) - _LISTED + 1)
+        return tr("{names} and {more} more", names=", ".join(names[: _LISTED - 1]), more=len(names) - _LISTED + 1)
     return ", ".join(names)

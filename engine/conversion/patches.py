@@ -77,10 +77,9 @@ def plan_patches(edit_data: EditData, number: int, edits: Sequence[PitchEdit]) -
     the range of notes, unless the conversion folds them.
     """
     if not 0 <= number < edit_data.takes:
-        raise EditError(tr(
-            "There is no take {number}: the conversion has {takes}.",
-            number=number + 1, takes=edit_data.takes,
-        ))
+        raise EditError(
+            tr("There is no take {number}: the conversion has {takes}.", number=number + 1, takes=edit_data.takes)
+        )
     before = edit_data.pitch(number)
     edited = edit_pitch(before, edits, edit_data.settings.notes_out_of_range == FOLD)
     hertz = edited.pitch.hertz.copy()

@@ -93,7 +93,9 @@ class PitchEdit(ABC):
             raise SettingsError(
                 tr(
                     "A stretch must be at least {shortest_s} s long; from {start_s} s to {end_s} s is less.",
-                    shortest_s=SHORTEST_S, start_s=numeral(self.start_s, "g"), end_s=numeral(self.end_s, "g"),
+                    shortest_s=SHORTEST_S,
+                    start_s=numeral(self.start_s, "g"),
+                    end_s=numeral(self.end_s, "g"),
                 )
             )
 
@@ -250,9 +252,12 @@ class ShapeNote(PitchEdit):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.end_s - self.start_s > LONGEST_NOTE_S + 1e-9:
-            raise SettingsError(tr(
-                "A note is {longest_note_s} s long at most: choose a shorter stretch.", longest_note_s=LONGEST_NOTE_S
-            ))
+            raise SettingsError(
+                tr(
+                    "A note is {longest_note_s} s long at most: choose a shorter stretch.",
+                    longest_note_s=LONGEST_NOTE_S,
+                )
+            )
 
     def change(self, curve: Curve) -> Change:
         """Return how the parts of the note change; the rest, such as the glide to it, stays.
@@ -295,27 +300,33 @@ class Draw(Brief, PitchEdit):
         super().__post_init__()
         points = self.points
         if not isinstance(points, Sequence) or isinstance(points, str) or not 1 <= len(points) <= MOST_POINTS:
-            raise SettingsError(ntr(
-                "points must be 1 to {most_points} pair of seconds and a note number.",
-                "points must be 1 to {most_points} pairs of seconds and a note number.",
-                most_points=MOST_POINTS,
-            ))
+            raise SettingsError(
+                ntr(
+                    "points must be 1 to {most_points} pair of seconds and a note number.",
+                    "points must be 1 to {most_points} pairs of seconds and a note number.",
+                    most_points=MOST_POINTS,
+                )
+            )
         if not all(_is_point(point) for point in points):
             raise SettingsError(
                 tr(
                     "Each of the points must be a time in seconds and a note number from {lowest_drawn} to "
                     "{highest_drawn}.",
-                    lowest_drawn=numeral(_LOWEST_DRAWN, "g"), highest_drawn=numeral(_HIGHEST_DRAWN, "g"),
+                    lowest_drawn=numeral(_LOWEST_DRAWN, "g"),
+                    highest_drawn=numeral(_HIGHEST_DRAWN, "g"),
                 )
             )
         times = [float(point[0]) for point in points]
         if any(later <= earlier for earlier, later in pairwise(times)):
             raise SettingsError(tr("The points of a drawn curve must follow each other in time."))
         if times[0] < self.start_s - 1e-6 or times[-1] > self.end_s + 1e-6:
-            raise SettingsError(tr(
-                "A curve must be drawn within its stretch, {start_s} s to {end_s} s.",
-                start_s=numeral(self.start_s, "g"), end_s=numeral(self.end_s, "g"),
-            ))
+            raise SettingsError(
+                tr(
+                    "A curve must be drawn within its stretch, {start_s} s to {end_s} s.",
+                    start_s=numeral(self.start_s, "g"),
+                    end_s=numeral(self.end_s, "g"),
+                )
+            )
         object.__setattr__(self, "points", tuple((float(time), float(note)) for time, note in points))
 
     def change(self, curve: Curve) -> Change:
@@ -359,11 +370,14 @@ def read_edits(values: Any) -> tuple[PitchEdit, ...]:
     if not isinstance(values, Sequence) or isinstance(values, str):
         raise SettingsError(tr("The edits must be a list."))
     if len(values) > MOST_EDITS:
-        raise SettingsError(ntr(
-            "A take can have {most_edits} edit at most, not {values}: render it first.",
-            "A take can have {most_edits} edits at most, not {values}: render it first.",
-            most_edits=MOST_EDITS, values=len(values),
-        ))
+        raise SettingsError(
+            ntr(
+                "A take can have {most_edits} edit at most, not {values}: render it first.",
+                "A take can have {most_edits} edits at most, not {values}: render it first.",
+                most_edits=MOST_EDITS,
+                values=len(values),
+            )
+        )
     return tuple(_read_edit(number, one) for number, one in enumerate(values, 1))
 
 
@@ -373,28 +387,29 @@ def _read_edit(number: int, values: Any) -> PitchEdit:
     given = dict(values)
     kind = TOOLS.get(str(given.pop("tool", None)))
     if kind is None:
-        raise SettingsError(tr(
-            "Edit {number} has no tool that there is: they are {tools}.",
-            number=number, tools=", ".join(TOOLS),
-        ))
+        raise SettingsError(
+            tr("Edit {number} has no tool that there is: they are {tools}.", number=number, tools=", ".join(TOOLS))
+        )
     known = {one.name: one.default is MISSING for one in fields(kind)}
     if unknown := sorted(set(given) - set(known)):
-        raise SettingsError(tr(
-            "Edit {number} ({tool}) has a value that it cannot have: {unknown}.",
-            number=number, tool=kind.tool, unknown=unknown[0],
-        ))
+        raise SettingsError(
+            tr(
+                "Edit {number} ({tool}) has a value that it cannot have: {unknown}.",
+                number=number,
+                tool=kind.tool,
+                unknown=unknown[0],
+            )
+        )
     if missing := [name for name, needed in known.items() if needed and name not in given]:
-        raise SettingsError(tr(
-            "Edit {number} ({tool}) lacks {missing}.",
-            number=number, tool=kind.tool, missing=missing[0],
-        ))
+        raise SettingsError(
+            tr("Edit {number} ({tool}) lacks {missing}.", number=number, tool=kind.tool, missing=missing[0])
+        )
     try:
         return kind(**given)
     except SettingsError as cause:
-        raise SettingsError(tr(
-            "Edit {number} ({tool}): {cause}",
-            number=number, tool=kind.tool, cause=cause,
-        )) from cause
+        raise SettingsError(
+            tr("Edit {number} ({tool}): {cause}", number=number, tool=kind.tool, cause=cause)
+        ) from cause
 
 
 # ---- applied
@@ -436,7 +451,8 @@ def edit_pitch(pitch: Pitch, edits: Sequence[PitchEdit], folds: bool = False) ->
             raise SettingsError(
                 tr(
                     "The stretch from {start_s} s to {end_s} s is not within the take, which is {last} s long.",
-                    start_s=numeral(edit.start_s, "g"), end_s=numeral(edit.end_s, "g"),
+                    start_s=numeral(edit.start_s, "g"),
+                    end_s=numeral(edit.end_s, "g"),
                     last=numeral(last / FRAME_RATE, "g"),
                 )
             )
@@ -476,19 +492,27 @@ def _moved(pitch: Pitch, change: np.ndarray, folds: bool) -> tuple[Pitch, str | 
             raise SettingsError(
                 tr(
                     "At {time_s} s {was} would become {wanted}, above {highest_note}, the highest note: move it less.",
-                    time_s=numeral(time_s, ".2f"), was=was, wanted=wanted, highest_note=HIGHEST_NOTE,
+                    time_s=numeral(time_s, ".2f"),
+                    was=was,
+                    wanted=wanted,
+                    highest_note=HIGHEST_NOTE,
                 )
             )
         if not folds:
             raise SettingsError(
                 tr(
                     "At {time_s} s {was} would become {wanted}, below {lowest_note}, the lowest note: move it less.",
-                    time_s=numeral(time_s, ".2f"), was=was, wanted=wanted, lowest_note=LOWEST_NOTE,
+                    time_s=numeral(time_s, ".2f"),
+                    was=was,
+                    wanted=wanted,
+                    lowest_note=LOWEST_NOTE,
                 )
             )
         warning = tr(
             "At {time_s} s {wanted} is out of range: sung as {now} instead.",
-            time_s=numeral(time_s, ".2f"), wanted=wanted, now=now,
+            time_s=numeral(time_s, ".2f"),
+            wanted=wanted,
+            now=now,
         )
     hertz = np.where(change == 0, pitch.hertz, folded.hertz)
     return Pitch(hertz, pitch.voicing), warning

@@ -57,7 +57,6 @@ def refuse_senseless(voice: AnyVoice) -> None:
     with np.errstate(all="ignore"):
         take = convert(moment, voice, ConversionSettings(transpose="auto")).takes[0].audio.samples
     if not _SILENT < float(np.abs(take).max()) < _LOUDEST:  # also NaN
-        raise VoiceError(tr(
-            "The weights of the voice '{id}' render no voice; export it again where it works.",
-            id=voice.card.id,
-        ))
+        raise VoiceError(
+            tr("The weights of the voice '{id}' render no voice; export it again where it works.", id=voice.card.id)
+        )

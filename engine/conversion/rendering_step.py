@@ -113,13 +113,7 @@ class RenderingStep:
         return self.synthesizer.residual(cut, envelope, voicing, share, self.known)
 
     def excitation(
-        self,
-        cut: Tensor,
-        envelope: Tensor,
-        pitch: Pitch,
-        audible: Tensor,
-        kept: Kept,
-        voicing: Tensor | None = None,
+        self, cut: Tensor, envelope: Tensor, pitch: Pitch, audible: Tensor, kept: Kept, voicing: Tensor | None = None
     ) -> RecordedExcitation | None:
         """Return the voiced excitation of frames likewise; None where nothing of it is kept.
 

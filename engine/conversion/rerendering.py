@@ -55,9 +55,9 @@ from engine.workers import Threads, Workers
 _BACK_SAMPLES = (round(2 * LONGEST_S * FRAME_RATE) + 6 * CONTEXT_FRAMES + 2 * GRID_FRAMES) * HOP
 _WINDOWS_KEPT = 3  # whose features are cached
 _RENDER_COST = 20  # of a rendered sample relative to a copied one
-_OTHER_VOICE = (
-    tr("The voice has been trained again since this take, so edited parts would sound different: convert the recording "
-    "again, then edit the new take.")
+_OTHER_VOICE = tr(
+    "The voice has been trained again since this take, so edited parts would sound different: convert the recording "
+    "again, then edit the new take."
 )
 _OTHER_SOUND = tr("The take no longer fits the recording: convert the recording again, then edit the new take.")
 

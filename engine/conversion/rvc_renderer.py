@@ -94,10 +94,9 @@ class RvcRenderer(Renderer):
             samples = networks.render(content, self._placed(hertz), moment)
         if not is_sound(samples):
             name = self.voice.card.name
-            raise VoiceError(tr(
-                "{name} rendered values that are no sound: import it again, from another file.",
-                name=name,
-            ))
+            raise VoiceError(
+                tr("{name} rendered values that are no sound: import it again, from another file.", name=name)
+            )
         wanted = len(pitch) * HOP
         resampled = soxr.resample(samples, networks.sample_rate * frames / len(pitch), SAMPLE_RATE)[:wanted]
         return np.pad(resampled, (0, wanted - len(resampled))).astype(np.float32)

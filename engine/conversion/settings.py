@@ -56,7 +56,9 @@ class ConversionSettings:
     )
     seed: int = setting(0, 0, 2**31 - 1, tr("The same number gives exactly the same takes again."))
     likeness: float = setting(
-        0.8, 0.0, 1.0,
+        0.8,
+        0.0,
+        1.0,
         tr("How close the articulation comes to the voice: at 0 you hear the recording's own, at 1 only the voice's."),
     )
     retrieval: float = setting(
@@ -65,7 +67,7 @@ class ConversionSettings:
         1.0,
         tr(
             "How far each frame is replaced by similar ones of the voice: 0 replaces none and is clearest, 1 is most "
-            "like the voice and blurs words.",
+            "like the voice and blurs words."
         ),
     )
     accent: float = setting(
@@ -74,7 +76,7 @@ class ConversionSettings:
         1.0,
         tr(
             "Whose pronunciation you hear: at 0 the recording's, which is clearer above all in languages foreign to "
-            "the voice, at 1 the voice's.",
+            "the voice, at 1 the voice's."
         ),
     )
     consonant_protection: float = setting(
@@ -91,26 +93,31 @@ class ConversionSettings:
     pitch_smoothing_ms: float = setting(
         0.0, 0.0, 300.0, tr("Evens out wobble in the pitch; much of it also takes out vibrato.")
     )
-    pitch_snap: float = setting(0.0, 0.0, 1.0, tr(
-        "Pulls sustained notes to the nearest semitone: 0 leaves them as they were sung, 1 puts them exactly on it."
-    ))
+    pitch_snap: float = setting(
+        0.0,
+        0.0,
+        1.0,
+        tr(
+            "Pulls sustained notes to the nearest semitone: 0 leaves them as they were sung, 1 puts them exactly on it."
+        ),
+    )
     notes_out_of_range: str = text_setting(
         REFUSE,
         tr(
             "What happens to notes that a shift moves above C7 or below F#1: refuse stops the conversion, fold sings "
-            "them in another octave.",
+            "them in another octave."
         ),
         (tr("refuse"), tr("fold")),
     )
     harmony: str = text_setting(
         NONE,
-        tr("Sings with the lead instead of it: in unison as a double, a little off its pitch, or in a third, a fifth "
-        "or an octave of its key."),
+        tr(
+            "Sings with the lead instead of it: in unison as a double, a little off its pitch, or in a third, a fifth "
+            "or an octave of its key."
+        ),
         tuple(STEPS),
     )
-    harmony_key: str = text_setting(
-        AUTO, tr("The key of the recording, for harmonies; auto finds it."), (AUTO, *KEYS)
-    )
+    harmony_key: str = text_setting(AUTO, tr("The key of the recording, for harmonies; auto finds it."), (AUTO, *KEYS))
 
     def __post_init__(self) -> None:
         """Raise SettingsError, naming the setting and its range, for any value outside it."""
@@ -180,10 +187,9 @@ def chosen_by(chosen: Chosen | None) -> Callable[[Style], ConversionSettings]:
     if callable(chosen):
         return chosen
     if not isinstance(chosen, Mapping | None):
-        raise SettingsError(tr(
-            "Settings are ConversionSettings or a dictionary of them, not {name}.",
-            name=type(chosen).__name__,
-        ))
+        raise SettingsError(
+            tr("Settings are ConversionSettings or a dictionary of them, not {name}.", name=type(chosen).__name__)
+        )
     return by_style(AUTO, chosen or {})
 
 

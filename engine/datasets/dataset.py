@@ -130,10 +130,9 @@ def create_dataset(
     folder = Path(folder)
     paths = [as_path(one) for one in ([source] if isinstance(source, str | os.PathLike) else source)]
     if folder.exists() or folder.is_symlink():
-        raise DatasetError(tr(
-            'The dataset "{name}" already exists; delete it first, or choose another name.',
-            name=folder.name,
-        ))
+        raise DatasetError(
+            tr('The dataset "{name}" already exists; delete it first, or choose another name.', name=folder.name)
+        )
     unfinished = folder.with_name(folder.name + UNFINISHED)
     shutil.rmtree(unfinished, ignore_errors=True)  # left by a crash
     try:
@@ -152,10 +151,9 @@ def create_dataset(
         write_atomically(unfinished / MODEL_FILE, profile_text(profile), durable=True)
         unfinished.rename(folder)
     except OSError as cause:
-        raise DatasetError(tr(
-            "The recordings could not be imported: {strerror}.",
-            strerror=cause.strerror or cause,
-        )) from cause
+        raise DatasetError(
+            tr("The recordings could not be imported: {strerror}.", strerror=cause.strerror or cause)
+        ) from cause
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     return load_dataset(folder)
@@ -188,19 +186,17 @@ def load_dataset(folder: Path | str) -> Dataset:
     """
     folder = Path(folder)
     if not (folder / MODEL_FILE).is_file():
-        raise DatasetError(tr(
-            '"{name}" is not a dataset: it has no {model_file}.',
-            name=folder.name, model_file=MODEL_FILE,
-        ))
+        raise DatasetError(
+            tr('"{name}" is not a dataset: it has no {model_file}.', name=folder.name, model_file=MODEL_FILE)
+        )
     audio = folder / AUDIO_FOLDER
     try:
         profile = read_profile(_read_model_file(folder / MODEL_FILE))
         places = [place for place, is_link in _walk(audio) if not is_link and not why_no_recording(audio / place)]
     except OSError as cause:
-        raise DatasetError(tr(
-            'The dataset "{name}" cannot be read: {strerror}.',
-            name=folder.name, strerror=cause.strerror or cause,
-        )) from cause
+        raise DatasetError(
+            tr('The dataset "{name}" cannot be read: {strerror}.', name=folder.name, strerror=cause.strerror or cause)
+        ) from cause
     if not places:
         raise DatasetError(tr('"{name}" has no recordings left; create it again.', name=folder.name))
     recordings = tuple(audio / place for place in sorted(places, key=_natural))
@@ -226,10 +222,9 @@ def _bring(paths: Sequence[Path], unpacked: Path, limits: ArchiveLimits) -> tupl
     if path.is_dir():
         return f'"{path.resolve().name}"', _of_folder(path), False
     if not _is_zip(path):
-        raise DatasetError(tr(
-            '"{name}" is not a ZIP file, folder or recording; {read}.',
-            name=shown_name(path), read=_READ,
-        ))
+        raise DatasetError(
+            tr('"{name}" is not a ZIP file, folder or recording; {read}.', name=shown_name(path), read=_READ)
+        )
     unpacked.parent.mkdir(parents=True)
     places = extract_archive(path, unpacked, limits)
     return f'"{shown_name(path)}"', [_brought(unpacked / place, place) for place in places], True
@@ -239,10 +234,9 @@ def _loose(paths: Sequence[Path]) -> list[_Brought]:
     """Treat separate files as if they were in the folder audio, with model.json beside it."""
     zips = [path for path in paths if _is_zip(path)]
     if zips:
-        raise DatasetError(tr(
-            '"{name}" is a ZIP file among other files; choose one ZIP file, or audio files.',
-            name=zips[0].name,
-        ))
+        raise DatasetError(
+            tr('"{name}" is a ZIP file among other files; choose one ZIP file, or audio files.', name=zips[0].name)
+        )
     brought = []
     for path in paths:
         name = _safe(path.name)
@@ -261,7 +255,8 @@ def _of_folder(folder: Path) -> list[_Brought]:
             raise DatasetError(
                 tr(
                     '"{name}" in "{folder}" links to a file outside the folder; put the file itself there.',
-                    name=_safe(place.name), folder=root.name,
+                    name=_safe(place.name),
+                    folder=root.name,
                 )
             )
         if len(brought) > _MOST_LOOKED_AT:
@@ -269,7 +264,8 @@ def _of_folder(folder: Path) -> list[_Brought]:
                 ntr(
                     '"{name}" holds more than {most_looked_at} file; choose the folder with the recordings.',
                     '"{name}" holds more than {most_looked_at} files; choose the folder with the recordings.',
-                    most_looked_at=numeral(_MOST_LOOKED_AT, ","), name=root.name,
+                    most_looked_at=numeral(_MOST_LOOKED_AT, ","),
+                    name=root.name,
                 )
             )
     return brought
@@ -325,14 +321,20 @@ def _home(label: str, brought: Sequence[_Brought]) -> _Brought | None:
             tr(
                 '{label} has its {model_file} in "{parent}"; put it at the root or in a top-level folder, and the '
                 "recordings into the folder {audio_folder} beside it.",
-                label=label, model_file=MODEL_FILE, parent=cards[0].place.parent, audio_folder=AUDIO_FOLDER,
+                label=label,
+                model_file=MODEL_FILE,
+                parent=cards[0].place.parent,
+                audio_folder=AUDIO_FOLDER,
             )
         )
     if len(cards) > 1 and len(cards[1].place.parts) == depth:
         raise DatasetError(
             tr(
                 '{label} holds more than one {model_file}: "{first}" and "{second}"; import one voice at a time.',
-                label=label, model_file=MODEL_FILE, first=cards[0].place, second=cards[1].place,
+                label=label,
+                model_file=MODEL_FILE,
+                first=cards[0].place,
+                second=cards[1].place,
             )
         )
     return cards[0]
@@ -353,25 +355,38 @@ def _recordings(label: str, brought: Sequence[_Brought], home: _Brought | None) 
                     "move them there.",
                     "{label} has {elsewhere} recordings, but none in the folder {audio_folder} beside {model_file}; "
                     "move them there.",
-                    elsewhere=elsewhere, label=label, audio_folder=AUDIO_FOLDER, model_file=MODEL_FILE,
+                    elsewhere=elsewhere,
+                    label=label,
+                    audio_folder=AUDIO_FOLDER,
+                    model_file=MODEL_FILE,
                 )
             )
     if not found:
-        raise DatasetError(tr(
-            "{label} holds no recordings: {read}; found instead: {brought}.",
-            label=label, read=_READ, brought=_census(brought),
-        ))
+        raise DatasetError(
+            tr(
+                "{label} holds no recordings: {read}; found instead: {brought}.",
+                label=label,
+                read=_READ,
+                brought=_census(brought),
+            )
+        )
     if len(found) > LIMITS.most_files:
-        raise DatasetError(ntr(
-            "{label} holds more than {most_files} recording; remove some.",
-            "{label} holds more than {most_files} recordings; remove some.",
-            most_files=numeral(LIMITS.most_files, ","), label=label,
-        ))
+        raise DatasetError(
+            ntr(
+                "{label} holds more than {most_files} recording; remove some.",
+                "{label} holds more than {most_files} recordings; remove some.",
+                most_files=numeral(LIMITS.most_files, ","),
+                label=label,
+            )
+        )
     if sum(one.path.stat().st_size for one in found) > LIMITS.most_bytes:
-        raise DatasetError(tr(
-            "{label} holds more than {most_bytes} GB of recordings; remove some.",
-            label=label, most_bytes=LIMITS.most_bytes >> 30,
-        ))
+        raise DatasetError(
+            tr(
+                "{label} holds more than {most_bytes} GB of recordings; remove some.",
+                label=label,
+                most_bytes=LIMITS.most_bytes >> 30,
+            )
+        )
     return [replace(one, place=PurePosixPath(*one.place.parts[above:])) for one in found]
 
 
@@ -386,10 +401,11 @@ def _left_out(brought: Sequence[_Brought], home: _Brought | None) -> list[LeftOu
             name = PurePosixPath(*one.place.parts[depth + 1 :])
         elif home is not None:
             is_for_use = not reason and one.place.parts[depth] not in (TRAINING_FOLDER, UNTRAINED_FOLDER, CACHE_FOLDER)
-            reason = tr(
-                "This file is left out, since it lies outside the folder {audio_folder}.",
-                audio_folder=AUDIO_FOLDER,
-            ) if is_for_use else ""
+            reason = (
+                tr("This file is left out, since it lies outside the folder {audio_folder}.", audio_folder=AUDIO_FOLDER)
+                if is_for_use
+                else ""
+            )
         if reason and not _is_model_file(one.place):
             left_out.append(LeftOut(str(name), reason))
     return left_out
@@ -441,10 +457,12 @@ def _read_model_file(path: Path) -> dict[str, object]:
     with path.open("rb") as file:
         content = file.read(LARGEST_MODEL_FILE + 1)
     if len(content) > LARGEST_MODEL_FILE:
-        raise _unreadable(tr(
-            "model.json is larger than {largest_model_file} MB, too large for a profile.",
-            largest_model_file=LARGEST_MODEL_FILE // 1000000,
-        ))
+        raise _unreadable(
+            tr(
+                "model.json is larger than {largest_model_file} MB, too large for a profile.",
+                largest_model_file=LARGEST_MODEL_FILE // 1000000,
+            )
+        )
     try:
         values = json.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError as cause:
@@ -453,7 +471,8 @@ def _read_model_file(path: Path) -> dict[str, object]:
         raise _unreadable(
             tr(
                 "model.json is not valid JSON in line {lineno}, column {colno}; correct it there.",
-                lineno=cause.lineno, colno=cause.colno,
+                lineno=cause.lineno,
+                colno=cause.colno,
             )
         ) from cause
     except (ValueError, RecursionError) as cause:

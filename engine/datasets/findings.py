@@ -92,16 +92,23 @@ def findings_in(quality: RecordingQuality, dryness: Dryness | None = None) -> li
     """
     if quality.silence_share >= LIMITS["silence"][1]:
         return [
-            finding("silence", "fail", tr(
-                "It holds nothing but silence (its peak level is {peak_db} dB).",
-                peak_db=numeral(quality.peak_db, ".0f"),
-            ))
+            finding(
+                "silence",
+                "fail",
+                tr(
+                    "It holds nothing but silence (its peak level is {peak_db} dB).",
+                    peak_db=numeral(quality.peak_db, ".0f"),
+                ),
+            )
         ]
     if quality.voiced_s < LIMITS["no_voice"][1]:
-        return [finding("no_voice", "fail", tr(
-            "It holds only {voiced_s} s of voice.",
-            voiced_s=numeral(quality.voiced_s, ".1f"),
-        ))]
+        return [
+            finding(
+                "no_voice",
+                "fail",
+                tr("It holds only {voiced_s} s of voice.", voiced_s=numeral(quality.voiced_s, ".1f")),
+            )
+        ]
     found = [
         _above("clipping", quality.clipped_share, tr("{value} of the recording is clipped."), ".1%"),
         _below("noise", quality.snr_db, tr("The voice is only {value} dB above the noise.")),
@@ -127,7 +134,8 @@ def findings_on_channels(clip: Clip) -> list[Finding]:
     reason = tr(
         "Its channels hold voices of their own, as of an interview: only channel {number} is used, in which most is "
         "said ({voiced_s} s of voice).",
-        number=clip.channel + 1, voiced_s=numeral(float(clip.pitch.voiced.sum()) / FRAME_RATE, ".0f"),
+        number=clip.channel + 1,
+        voiced_s=numeral(float(clip.pitch.voiced.sum()) / FRAME_RATE, ".0f"),
     )
     return [finding("channels", "warn", reason)]
 
@@ -139,13 +147,15 @@ def findings_beyond(pitch: Pitch) -> list[Finding]:
     if above_s:
         reason = tr(
             "{above_s} s of it are above {highest_note}, the highest note.",
-            above_s=numeral(above_s, ".1f"), highest_note=HIGHEST_NOTE,
+            above_s=numeral(above_s, ".1f"),
+            highest_note=HIGHEST_NOTE,
         )
         found.append(finding("beyond_range", "warn", reason))
     if below_s:
         reason = tr(
             "{below_s} s of it are below {lowest_note}, the lowest note.",
-            below_s=numeral(below_s, ".1f"), lowest_note=LOWEST_NOTE,
+            below_s=numeral(below_s, ".1f"),
+            lowest_note=LOWEST_NOTE,
         )
         found.append(finding("beyond_range", "warn", reason))
     return found

@@ -84,7 +84,8 @@ def _say_so(dataset: Dataset, separator: str) -> None:
     said = ntr(
         "music removed from {count} recording with {separator}",
         "music removed from {count} recordings with {separator}",
-        count=count, separator=separator,
+        count=count,
+        separator=separator,
     )
     profile = dataset.profile
     earlier = [one for one in profile.source.split("; ") if one and not one.endswith(f" with {separator}")]

@@ -239,9 +239,9 @@ class DataReport(Brief):
                 known[name] = tuple(known[name]) if known[name] else None
             return DataReport(**known)
         except (KeyError, TypeError, ValueError, AttributeError) as cause:
-            raise DatasetError(tr(
-                "The data report is damaged or from another version; examine the data again.",
-            )) from cause
+            raise DatasetError(
+                tr("The data report is damaged or from another version; examine the data again.")
+            ) from cause
 
 
 def examine_recordings(
@@ -345,10 +345,9 @@ def examined(dataset: Dataset, report: Report = no_report) -> DataReport:
         write_atomically(kept, json.dumps(as_data(found.as_json()), indent=1, ensure_ascii=False) + "\n")
     except OSError as cause:
         reason = cause.strerror or cause
-        raise DatasetError(tr(
-            'The data report could not be written to "{folder}": {reason}.',
-            folder=dataset.folder, reason=reason,
-        )) from cause
+        raise DatasetError(
+            tr('The data report could not be written to "{folder}": {reason}.', folder=dataset.folder, reason=reason)
+        ) from cause
     return found
 
 
@@ -395,9 +394,10 @@ def _examine(path: Path, name: str, cache: Path | None, before: Sequence[_Examin
             quality = measure_quality(part, clip)
             notes = [finding("reading", "warn", note) for note in recording.notes]
     except (AudioError, OSError) as cause:
-        reason = str(cause) if isinstance(cause, AudioError) else tr(
-            '"{name}" cannot be read: {strerror}.',
-            name=path.name, strerror=cause.strerror,
+        reason = (
+            str(cause)
+            if isinstance(cause, AudioError)
+            else tr('"{name}" cannot be read: {strerror}.', name=path.name, strerror=cause.strerror)
         )
         return _Examined(RecordingReport(name, "", "fail", (finding("unreadable", "fail", reason),)))
     findings = (
@@ -515,20 +515,20 @@ def _amount(usable_s: float) -> list[Finding]:
     if usable_s < LEAST_USABLE_S:
         return [_too_little(usable_s)]
     if usable_s < LITTLE_USABLE_S:
-        return [finding("little", "warn", tr(
-            "There are only {usable_s} s of usable voice.",
-            usable_s=numeral(usable_s, ".0f"),
-        ))]
+        return [
+            finding(
+                "little", "warn", tr("There are only {usable_s} s of usable voice.", usable_s=numeral(usable_s, ".0f"))
+            )
+        ]
     return []
 
 
 def _too_little(usable_s: float) -> Finding:
-    reason = (
-        tr(
-            "There are only {usable_s} s of usable voice; less than {least_usable_s} s do not contain every sound of "
-            "a voice even once.",
-            usable_s=numeral(usable_s, ".1f"), least_usable_s=numeral(LEAST_USABLE_S, ".0f"),
-        )
+    reason = tr(
+        "There are only {usable_s} s of usable voice; less than {least_usable_s} s do not contain every sound of "
+        "a voice even once.",
+        usable_s=numeral(usable_s, ".1f"),
+        least_usable_s=numeral(LEAST_USABLE_S, ".0f"),
     )
     return finding("too_little", "fail", reason)
 
@@ -567,20 +567,22 @@ def _off_the_profile(
         note = SPEAKING_NOTES[stated_type]
         if style == "melodic":
             wrong = _share_outside(voiced, (low, high)) > OUTSIDE_SHARE
-            reason = (
-                tr(
-                    "The profile says {stated_type}, which sings {low} to {high}; the voice ranges from {min} to "
-                    "{max}.",
-                    stated_type=stated_type, low=low, high=high, min=found.min, max=found.max,
-                )
+            reason = tr(
+                "The profile says {stated_type}, which sings {low} to {high}; the voice ranges from {min} to {max}.",
+                stated_type=stated_type,
+                low=low,
+                high=high,
+                min=found.min,
+                max=found.max,
             )
         else:
             wrong = abs(found.middle - note_number(note)) > SPEAKING_MARGIN
-            reason = (
-                tr(
-                    "The profile says {stated_type}, which speaks around {note}; the voice ranges from {min} to {max}.",
-                    stated_type=stated_type, note=note, min=found.min, max=found.max,
-                )
+            reason = tr(
+                "The profile says {stated_type}, which speaks around {note}; the voice ranges from {min} to {max}.",
+                stated_type=stated_type,
+                note=note,
+                min=found.min,
+                max=found.max,
             )
         if wrong:
             findings.append(finding("pitch_range", "warn", reason))
@@ -588,7 +590,10 @@ def _off_the_profile(
         low, high = stated_range
         reason = tr(
             "The profile says {low} to {high}; the voice ranges from {min} to {max}.",
-            low=low, high=high, min=found.min, max=found.max,
+            low=low,
+            high=high,
+            min=found.min,
+            max=found.max,
         )
         findings.append(finding("pitch_range", "warn", reason))
     return findings

@@ -26,7 +26,8 @@ def speaker_findings(names: Sequence[str], turns: Sequence[Sequence[Turn]]) -> S
         return SpeakerFindings(None, (None,) * len(turns))
     reason = tr(
         "The recordings sound like {count} people: {who}.",
-        count=len(speakers), who=joined("; ", [_whose(speaker, names, turns) for speaker in speakers]),
+        count=len(speakers),
+        who=joined("; ", [_whose(speaker, names, turns) for speaker in speakers]),
     )
     return SpeakerFindings(finding("several_speakers", "warn", reason), tuple(map(_of_one, turns)))
 
@@ -52,7 +53,8 @@ def _of_one(turns: Sequence[Turn]) -> Finding | None:
     who = [
         tr(
             "speaker {letter}: {places}",
-            letter=_letter(speaker), places=_listed(_times([turn for turn in turns if turn.speaker == speaker])),
+            letter=_letter(speaker),
+            places=_listed(_times([turn for turn in turns if turn.speaker == speaker])),
         )
         for speaker in speakers
     ]

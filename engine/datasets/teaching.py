@@ -67,15 +67,15 @@ def refuse_as_teacher(card: VoiceCard) -> None:
     engine.errors.VoiceError: Kathleen is a voice of this studio already: only imported models of RVC can teach one.
     """
     if not card.is_imported:
-        raise VoiceError(tr(
-            "{name} is a voice of this studio already: only imported models of RVC can teach one.",
-            name=card.name,
-        ))
+        raise VoiceError(
+            tr("{name} is a voice of this studio already: only imported models of RVC can teach one.", name=card.name)
+        )
     if forbids_derivatives(card.licence):
         raise VoiceError(
             tr(
                 'The licence of {name}, "{licence}", allows no derivatives, and a voice that it teaches is one.',
-                name=card.name, licence=card.licence,
+                name=card.name,
+                licence=card.licence,
             )
         )
 
@@ -86,9 +86,9 @@ def taught_profile(card: VoiceCard, name: str = "") -> dict[str, object]:
     Licence, consent and what its owner says of the voice are carried over; its range is measured anew. name: by
     default that of the imported voice.
     """
-    file, taught = card.model.get("file", ""), tr(
-        "taught by {name}, imported from {value}",
-        name=card.name, value=card.model.get("file", ""),
+    file, taught = (
+        card.model.get("file", ""),
+        tr("taught by {name}, imported from {value}", name=card.name, value=card.model.get("file", "")),
     )
     stated = "" if card.source == tr("imported from {file}", file=file) else card.source
     return {
@@ -153,10 +153,9 @@ def teaching_recordings(
     if not sources:
         raise DatasetError(tr("There are no recordings for the imported voice to sing."))
     if folder.exists():
-        raise DatasetError(tr(
-            'The folder "{name}" already exists; delete it first, or choose another name.',
-            name=folder.name,
-        ))
+        raise DatasetError(
+            tr('The folder "{name}" already exists; delete it first, or choose another name.', name=folder.name)
+        )
     chosen, unfinished = settings or ConversionSettings(), folder.with_name(folder.name + UNFINISHED)
     shutil.rmtree(unfinished, ignore_errors=True)  # left by a crash
     names = [f"{number:02d}-{source.path.stem}.flac" for number, source in enumerate(sources, 1)]
@@ -165,19 +164,18 @@ def teaching_recordings(
         for number, (source, name) in enumerate(zip(sources, names, strict=True)):
 
             def converted(fraction: float, message: str, number: int = number) -> None:
-                report((number + fraction) / len(sources), tr(
-                    "singing recording {number} of {sources}",
-                    number=number + 1, sources=len(sources),
-                ))
+                report(
+                    (number + fraction) / len(sources),
+                    tr("singing recording {number} of {sources}", number=number + 1, sources=len(sources)),
+                )
 
             asked = replace(chosen, transpose=source.transpose, takes=1)
             convert_file(source.path, [unfinished / name], voice, asked, converted, device, installation)
         unfinished.rename(folder)
     except OSError as cause:
-        raise DatasetError(tr(
-            "The recordings could not be written: {strerror}.",
-            strerror=cause.strerror or cause,
-        )) from cause
+        raise DatasetError(
+            tr("The recordings could not be written: {strerror}.", strerror=cause.strerror or cause)
+        ) from cause
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     return [folder / name for name in names]

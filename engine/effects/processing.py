@@ -303,8 +303,7 @@ def _pedalboard() -> ModuleType:
     try:
         import pedalboard
     except ImportError as cause:
-        raise AudioError(tr(
-            "Effects need the package pedalboard: {install}.",
-            install=add_packages("pedalboard"),
-        )) from cause
+        raise AudioError(
+            tr("Effects need the package pedalboard: {install}.", install=add_packages("pedalboard"))
+        ) from cause
     return pedalboard

@@ -123,8 +123,11 @@ def effects_named(preset: str) -> EffectSettings:
     0.4
     """
     if preset not in EffectSettings.presets:
-        raise SettingsError(tr(
-            "There are no effects '{preset}'; there are: {presets}.",
-            preset=preset, presets=", ".join(EffectSettings.presets),
-        ))
+        raise SettingsError(
+            tr(
+                "There are no effects '{preset}'; there are: {presets}.",
+                preset=preset,
+                presets=", ".join(EffectSettings.presets),
+            )
+        )
     return EffectSettings.presets[preset]

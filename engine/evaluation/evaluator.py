@@ -196,6 +196,8 @@ def import_package(name: str) -> Any:
         raise EngineError(
             tr(
                 "Full scores need the package {value}, which cannot be loaded ({cause}). Run: {install}",
-                value=name.split(".")[0], cause=cause, install=add_evaluation(),
+                value=name.split(".")[0],
+                cause=cause,
+                install=add_evaluation(),
             )
         ) from cause

@@ -42,7 +42,8 @@ class Alternation:
     def _named(self, turn: Turn) -> str:
         return tr(
             "{start}-{stop} around {note}",
-            start=clock(round(turn.start_s)), stop=clock(round(turn.stop_s)),
+            start=clock(round(turn.start_s)),
+            stop=clock(round(turn.stop_s)),
             note=note_name(round(self.medians[turn.speaker])),
         )
 

@@ -17,14 +17,7 @@ import torch
 from scipy import signal
 from torch import Tensor
 
-from engine.analysis.envelope import (
-    BANDS,
-    FLOOR,
-    SILENT,
-    bands_below,
-    loudness_of,
-    measure_envelope,
-)
+from engine.analysis.envelope import BANDS, FLOOR, SILENT, bands_below, loudness_of, measure_envelope
 from engine.analysis.passage_levels import RunningGain
 from engine.analysis.pitch import DEFAULT_HERTZ, TRUSTED, VOICED, Pitch, detect_pitch
 from engine.audio.cross_fades import cross_fade
@@ -155,10 +148,7 @@ class LiveConverter:
         return self._core.speaker.profile
 
     def change(
-        self,
-        voice: Voice | str | Path | None = None,
-        settings: LiveSettings | None = None,
-        bypass: bool | None = None,
+        self, voice: Voice | str | Path | None = None, settings: LiveSettings | None = None, bypass: bool | None = None
     ) -> None:
         """Change voice or settings from the next block on, or let the dry sound through with the same delay.
 
@@ -201,9 +191,9 @@ class LiveConverter:
             For samples of another shape.
         """
         if samples.ndim != 1 or (self._whole_blocks and len(samples) % self._block):
-            raise SettingsError(tr(
-                "Live conversion takes mono blocks, not samples of the shape {shape}.", shape=samples.shape
-            ))
+            raise SettingsError(
+                tr("Live conversion takes mono blocks, not samples of the shape {shape}.", shape=samples.shape)
+            )
         self._waiting = np.concatenate([self._waiting, samples.astype(np.float32)])
         while len(self._waiting) >= self._block:
             block, self._waiting = self._waiting[: self._block], self._waiting[self._block :]

@@ -59,9 +59,7 @@ def find_delays(output: np.ndarray, places: np.ndarray, rate: int) -> np.ndarray
 
 
 def measure_live(
-    converter: LiveConverter,
-    seconds: float,
-    show: Callable[[float], None] = lambda fraction: None,
+    converter: LiveConverter, seconds: float, show: Callable[[float], None] = lambda fraction: None
 ) -> Measurement:
     """Send chirps through a converter as a device would, piece by piece in real time, and find them again.
 

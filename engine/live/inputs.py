@@ -39,10 +39,13 @@ class Inputs:
 
     def __init__(self, count: int, number: int | None, rate: int) -> None:
         if number is not None and number > count:
-            raise EngineError(tr(
-                "There is no input {number}: the microphone or recording has {count}. Choose another input.",
-                number=number, count=count,
-            ))
+            raise EngineError(
+                tr(
+                    "There is no input {number}: the microphone or recording has {count}. Choose another input.",
+                    number=number,
+                    count=count,
+                )
+            )
         self._number, self._rate = number, rate
         self._powers, self._sounded_s = np.zeros(count), 0.0
 
@@ -68,10 +71,15 @@ class Inputs:
         silent = self._powers < self._powers.max() * 10 ** (-_APART_DB / 10)
         sounding = self.sounding
         if self._number is not None:
-            return tr(
-                "Input {silent} is silent; your microphone is in input {sounding}: choose Input {sounding}.",
-                silent=self._number, sounding=sounding,
-            ) if silent[self._number - 1] else None
+            return (
+                tr(
+                    "Input {silent} is silent; your microphone is in input {sounding}: choose Input {sounding}.",
+                    silent=self._number,
+                    sounding=sounding,
+                )
+                if silent[self._number - 1]
+                else None
+            )
         if silent.any() and silent.sum() == len(silent) - 1:
             return tr(
                 "Your microphone is in input {sounding}, and the mix with the silent inputs makes it softer: choose "

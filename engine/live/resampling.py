@@ -39,11 +39,13 @@ class StreamResampler:
             return block.astype(np.float32)
         count, left = divmod(len(block) * self._up, self._down)
         if left:
-            raise SettingsError(ntr(
-                "{block} sample are no whole number of samples at the other rate.",
-                "{block} samples are no whole number of samples at the other rate.",
-                block=len(block),
-            ))
+            raise SettingsError(
+                ntr(
+                    "{block} sample are no whole number of samples at the other rate.",
+                    "{block} samples are no whole number of samples at the other rate.",
+                    block=len(block),
+                )
+            )
         whole = np.concatenate([self._past, block])
         self._past = whole[len(whole) - self._kept :]
         first = self._kept * self._up // self._down

@@ -58,15 +58,15 @@ class LiveSettings:
         60,
         10,
         300,
-        tr(
-            "Time for the conversion of a block; longer avoids gaps on a busy machine, shorter is less delay.",
-        ),
+        tr("Time for the conversion of a block; longer avoids gaps on a busy machine, shorter is less delay."),
         step=10,
     )
     content: str = text_setting(
         STUDENT,
-        tr("What reads the words: the listener, in blocks of 80 ms or more, or its student, which needs less work and "
-        "allows shorter blocks, but is less clear."),
+        tr(
+            "What reads the words: the listener, in blocks of 80 ms or more, or its student, which needs less work and "
+            "allows shorter blocks, but is less clear."
+        ),
         (LISTENER, STUDENT),
     )
 
@@ -75,10 +75,14 @@ class LiveSettings:
         check_settings(self)
         for name, step in (("block_ms", STEP_MS), ("look_ahead_ms", 1000 // FRAME_RATE)):
             if getattr(self, name) % step:
-                raise SettingsError(tr(
-                    "{name} must be a multiple of {step}, not {self}.",
-                    name=name, step=step, self=getattr(self, name),
-                ))
+                raise SettingsError(
+                    tr(
+                        "{name} must be a multiple of {step}, not {self}.",
+                        name=name,
+                        step=step,
+                        self=getattr(self, name),
+                    )
+                )
 
     def changed(self, **values: Any) -> "LiveSettings":
         """Return the settings with other values, for a session that runs.

@@ -97,10 +97,9 @@ class SpeakerProfile(Brief):
             level, sounds = (float(value) for value in held["numbers"])
             profile = SpeakerProfile(level, held["features"], held["mels"], sounds, held["timbre"])
         except Exception as cause:  # safetensors raises its own kinds
-            raise SettingsError(tr(
-                "The profile {name} is missing or damaged: begin without one.",
-                name=path.name,
-            )) from cause
+            raise SettingsError(
+                tr("The profile {name} is missing or damaged: begin without one.", name=path.name)
+            ) from cause
         shapes = (profile.features.shape, profile.mels.shape, profile.timbre.shape)
         arrays = (profile.features, profile.mels, profile.timbre, np.array([level, sounds]))
         if shapes != ((FEATURES,), (STUDENT_MELS,), (TIMBRE,)) or not all(np.isfinite(a).all() for a in arrays):

@@ -39,12 +39,7 @@ class EnvelopeDecoder(nn.Module):
         self.leave = nn.Sequential(nn.LayerNorm(_CHANNELS), nn.Linear(_CHANNELS, BANDS))
 
     def forward(
-        self,
-        content: Tensor,
-        prosody: Tensor,
-        timbre: Tensor,
-        last: int | None = None,
-        within: Tensor | None = None,
+        self, content: Tensor, prosody: Tensor, timbre: Tensor, last: int | None = None, within: Tensor | None = None
     ) -> Tensor:
         """within: (batch, frames, 1), 0 after the end of shorter sequences, which are filled up with zeros."""
         hidden = self.enter(torch.cat([content, prosody], 2))

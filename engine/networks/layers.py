@@ -52,11 +52,7 @@ class ConvNextBlock(nn.Module):
         self.scale = nn.Parameter(torch.full((channels,), 0.2))
 
     def forward(
-        self,
-        sequence: Tensor,
-        condition: Tensor | None = None,
-        last: int | None = None,
-        within: Tensor | None = None,
+        self, sequence: Tensor, condition: Tensor | None = None, last: int | None = None, within: Tensor | None = None
     ) -> Tensor:
         """Return (batch, frames, channels), or of these only the `last` frames.
 

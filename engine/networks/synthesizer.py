@@ -37,15 +37,7 @@ from engine.networks.layers import (
     receptive_frames,
 )
 from engine.networks.recorded_excitation import RecordedExcitation
-from engine.networks.spectral_frames import (
-    BINS,
-    WINDOW,
-    blocks_of,
-    cut_frames,
-    frame_spectra,
-    join_pieces,
-    pieces_of,
-)
+from engine.networks.spectral_frames import BINS, WINDOW, blocks_of, cut_frames, frame_spectra, join_pieces, pieces_of
 from engine.units import HOP
 
 _CHANNELS = 256

@@ -39,11 +39,15 @@ def plot_conversion(
     draw_pitch(below, after.analysis.pitch, PITCH_COLOUR)
     draw_pitch(below, before.analysis.pitch.transposed(transpose), RANGE_COLOUR, dashed=True)
     title(above, tr("before: {name}", name=before.name), RANGE_COLOUR)
-    moved = ntr(
-        ", with the original pitch moved by {transpose} semitone",
-        ", with the original pitch moved by {transpose} semitones",
-        transpose=numeral(transpose, "+g"),
-    ) if transpose else tr(", with both pitch curves")
+    moved = (
+        ntr(
+            ", with the original pitch moved by {transpose} semitone",
+            ", with the original pitch moved by {transpose} semitones",
+            transpose=numeral(transpose, "+g"),
+        )
+        if transpose
+        else tr(", with both pitch curves")
+    )
     title(below, tr("after: {name}{moved}", name=after.name, moved=moved), PITCH_COLOUR)
     below.set_xlabel("time", color=INK)
     return figure
@@ -86,14 +90,20 @@ def plot_fit(look: Look, card: VoiceCard, transpose: float) -> Figure:
     axes.legend(frameon=False, fontsize=9, labelcolor=INK, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     dress(axes)
     below_s, above_s = seconds_outside(look, card, transpose)
-    outside_text = tr(
-        "{below_s} s outside the range",
-        below_s=numeral(below_s + above_s, ".1f"),
-    ) if below_s + above_s else tr("all within the range")
-    moved_text = ntr(
-        "{name} moved by {transpose} semitone",
-        "{name} moved by {transpose} semitones",
-        transpose=numeral(transpose, "+g"), name=look.name,
-    ) if transpose else tr("{name} as it is", name=look.name)
+    outside_text = (
+        tr("{below_s} s outside the range", below_s=numeral(below_s + above_s, ".1f"))
+        if below_s + above_s
+        else tr("all within the range")
+    )
+    moved_text = (
+        ntr(
+            "{name} moved by {transpose} semitone",
+            "{name} moved by {transpose} semitones",
+            transpose=numeral(transpose, "+g"),
+            name=look.name,
+        )
+        if transpose
+        else tr("{name} as it is", name=look.name)
+    )
     title(axes, f"{moved_text}: {outside_text}")
     return figure

@@ -16,14 +16,7 @@ from engine.analysis.spectrogram import NOTE, ScaleName, levels_of, windows_arou
 from engine.analysis.vocal_range import VocalRange
 from engine.audio.files import Recording, audio_of, open_audio
 from engine.audio.resampling import resample
-from engine.plots.spectrogram import (
-    draw_loudness,
-    draw_notes,
-    draw_pitch,
-    draw_range,
-    draw_spectrogram,
-    scale_named,
-)
+from engine.plots.spectrogram import draw_loudness, draw_notes, draw_pitch, draw_range, draw_spectrogram, scale_named
 from engine.plots.style import (
     INK,
     PALE_INK,

@@ -98,7 +98,8 @@ def describe(report: DataReport) -> str:
     count = len(report.recordings)
     amount = tr(
         "{usable_s} usable of {total_s}",
-        usable_s=duration_label(report.usable_s), total_s=duration_label(report.total_s),
+        usable_s=duration_label(report.usable_s),
+        total_s=duration_label(report.total_s),
     )
     amount += " " + tr("in {count} recordings", count=count) if count != 1 else " in 1 recording"
     if report.vocal_range is None:
@@ -106,7 +107,11 @@ def describe(report: DataReport) -> str:
     low, high = report.vocal_range
     return tr(
         "{amount}, {style}, {low} to {high}, {voice_type}",
-        amount=amount, style=report.style, low=low, high=high, voice_type=report.voice_type,
+        amount=amount,
+        style=report.style,
+        low=low,
+        high=high,
+        voice_type=report.voice_type,
     )
 
 
@@ -203,11 +208,17 @@ def _write_findings(axes: Axes, findings: Sequence[Finding]) -> None:
         for row, line in enumerate(textwrap.wrap(_printable(f"{found.reason}  {found.remedy}"), _LINE_LENGTH))
     ]
     if len(ordered) > _MOST_FINDINGS:
-        lines.append((ntr(
-            "and {ordered} more finding in the report",
-            "and {ordered} more findings in the report",
-            ordered=len(ordered) - _MOST_FINDINGS,
-        ), "pass", False))
+        lines.append(
+            (
+                ntr(
+                    "and {ordered} more finding in the report",
+                    "and {ordered} more findings in the report",
+                    ordered=len(ordered) - _MOST_FINDINGS,
+                ),
+                "pass",
+                False,
+            )
+        )
     height = min(0.1, 1.0 / max(len(lines), 1))
     for row, (line, verdict, first) in enumerate(lines):
         y = (row + 0.5) * height

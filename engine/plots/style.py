@@ -49,7 +49,8 @@ def grid(axes: Axes) -> None:
 
 def duration_label(seconds: float) -> str:
     """Format the length of a recording for a title."""
-    return f"{seconds:.1f} s" if seconds < 60 else tr(
-        "{minutes}:{seconds} minutes",
-        minutes=int(seconds) // 60, seconds=numeral(int(seconds) % 60, "02d"),
+    return (
+        f"{seconds:.1f} s"
+        if seconds < 60
+        else tr("{minutes}:{seconds} minutes", minutes=int(seconds) // 60, seconds=numeral(int(seconds) % 60, "02d"))
     )

@@ -56,10 +56,12 @@ def plot_learning_curves(history: TrainingHistory) -> Figure:
     scores.set_xlabel(tr("epoch"), color=INK)
     scores.xaxis.set_major_locator(MaxNLocator(integer=True))
     kept = tr("the best so far is epoch {epoch}", epoch=best["epoch"]) if best else tr("nothing evaluated yet")
-    losses.set_title(tr(
-        "Epoch {epoch} of {ceiling}, {kept}",
-        epoch=history.epoch, ceiling=history.ceiling, kept=kept,
-    ), color=INK, fontsize=13, loc="left")
+    losses.set_title(
+        tr("Epoch {epoch} of {ceiling}, {kept}", epoch=history.epoch, ceiling=history.ceiling, kept=kept),
+        color=INK,
+        fontsize=13,
+        loc="left",
+    )
     return figure
 
 

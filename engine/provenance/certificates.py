@@ -124,7 +124,8 @@ class Identity:
                 tr(
                     "The certificate for content credentials is valid from {begin}, but this machine's clock shows "
                     "{now}: set the clock.",
-                    begin=f"{begin:%Y-%m-%d}", now=f"{now:%Y-%m-%d}",
+                    begin=f"{begin:%Y-%m-%d}",
+                    now=f"{now:%Y-%m-%d}",
                 )
             )
 

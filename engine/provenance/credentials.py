@@ -103,7 +103,8 @@ def _embed(path: Path, suffix: str, builder: c2pa.Builder, signer: c2pa.Signer) 
         raise ProvenanceError(
             tr(
                 "The file is too large for content credentials in {suffix} ({largest_copied} MB): use .wav.",
-                suffix=suffix, largest_copied=_LARGEST_COPIED >> 20,
+                suffix=suffix,
+                largest_copied=_LARGEST_COPIED >> 20,
             )
         )
     signed = path.with_name(path.name + ".signed")

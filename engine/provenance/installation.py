@@ -54,8 +54,13 @@ def data_folder(environment: Mapping[str, str] | None = None) -> Path:
     """
     home = pasted_path((os.environ if environment is None else environment).get(HOME_VARIABLE, ""))
     if home.startswith("~"):
-        raise SettingsError(tr('There is no folder "{home}": set {home_variable} to a whole path.',
-                               home=home, home_variable=HOME_VARIABLE))
+        raise SettingsError(
+            tr(
+                'There is no folder "{home}": set {home_variable} to a whole path.',
+                home=home,
+                home_variable=HOME_VARIABLE,
+            )
+        )
     return Path(home).absolute() if home else user_data_path("timbre-studio", appauthor=False)
 
 
@@ -185,10 +190,9 @@ class Installation(TakesPaths):
         try:
             return [_read_pem(path) for path in paths]
         except OSError as cause:
-            raise ProvenanceError(tr(
-                '"{folder}" cannot be read ({strerror}).',
-                folder=self.folder, strerror=cause.strerror or cause,
-            )) from cause
+            raise ProvenanceError(
+                tr('"{folder}" cannot be read ({strerror}).', folder=self.folder, strerror=cause.strerror or cause)
+            ) from cause
 
     def _read_own(self) -> "Identity":
         from engine.provenance.certificates import read_identity
@@ -201,8 +205,7 @@ class Installation(TakesPaths):
         except (OSError, ValueError) as cause:
             raise ProvenanceError(
                 tr(
-                    'The signing key in "{path}" cannot be read: run `timbre-studio credentials rotate` for a new '
-                    "one.",
+                    'The signing key in "{path}" cannot be read: run `timbre-studio credentials rotate` for a new one.',
                     path=path,
                 )
             ) from cause
@@ -219,7 +222,9 @@ class Installation(TakesPaths):
             raise ProvenanceError(
                 tr(
                     'The certificate "{certificate}" and the key "{key}" cannot be used: {why}.',
-                    certificate=self.certificate, key=self.key, why=why,
+                    certificate=self.certificate,
+                    key=self.key,
+                    why=why,
                 )
             ) from cause
         if len(identity.chain) == 1:
@@ -246,7 +251,9 @@ class Installation(TakesPaths):
                 tr(
                     'No signing key could be kept in "{folder}" ({strerror}): make the folder writable, or set '
                     "{home_variable} to another one.",
-                    folder=self.folder, strerror=cause.strerror or cause, home_variable=HOME_VARIABLE,
+                    folder=self.folder,
+                    strerror=cause.strerror or cause,
+                    home_variable=HOME_VARIABLE,
                 )
             ) from cause
         return identity
@@ -262,7 +269,8 @@ class Installation(TakesPaths):
             raise ProvenanceError(
                 tr(
                     'The certificate could not be noted in "{parent}" ({strerror}): make it writable.',
-                    parent=path.parent, strerror=cause.strerror or cause,
+                    parent=path.parent,
+                    strerror=cause.strerror or cause,
                 )
             ) from cause
 

@@ -50,12 +50,12 @@ class Statement(Brief):
             Without line breaks.
         """
         # only the id of the voice: MP3 tags of libsndfile hold nothing but Latin letters
-        return (
-            tr(
-                "Synthetic: converted by {program} {engine} to the voice {voice}. "
-                "DigitalSourceType={digital_source_type}",
-                program=PROGRAM, engine=self.engine, voice=self.voice, digital_source_type=DIGITAL_SOURCE_TYPE,
-            )
+        return tr(
+            "Synthetic: converted by {program} {engine} to the voice {voice}. DigitalSourceType={digital_source_type}",
+            program=PROGRAM,
+            engine=self.engine,
+            voice=self.voice,
+            digital_source_type=DIGITAL_SOURCE_TYPE,
         )
 
 

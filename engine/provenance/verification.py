@@ -79,10 +79,9 @@ def verify(path: Path | str, installation: Installation | None = None) -> Verdic
             return _judged(report, {serial_of(pem) for pem in known}, tags, path)
         return _without_credentials(path, name, tags)
     except OSError as cause:
-        raise AudioError(tr(
-            '"{name}" cannot be read: {strerror}.',
-            name=shown_name(path), strerror=cause.strerror or cause,
-        )) from cause
+        raise AudioError(
+            tr('"{name}" cannot be read: {strerror}.', name=shown_name(path), strerror=cause.strerror or cause)
+        ) from cause
 
 
 def statement_of(path: Path, installation: Installation | None = None) -> Statement | None:
@@ -139,10 +138,12 @@ def _chunks(path: Path) -> ChunkedFile:
 
 def _without_credentials(path: Path, name: str | None, tags: str | None) -> Verdict:
     if name is None and _is_archive(path):
-        raise AudioError(tr(
-            '"{name}" is an archive, and only audio files can be checked: unpack it, and check those in it.',
-            name=shown_name(path),
-        ))
+        raise AudioError(
+            tr(
+                '"{name}" is an archive, and only audio files can be checked: unpack it, and check those in it.',
+                name=shown_name(path),
+            )
+        )
     if _has_traces(path, _TRACES if name else _STORE):
         return Verdict("changed", tr("Changed since it was made: its content credentials are damaged."), tags=tags)
     if name is None:
@@ -173,8 +174,7 @@ def _judged(report: dict[str, Any], known: set[str], tags: str | None, path: Pat
         text = tr("Made here, a synthetic recording, and unchanged since.")
         if isinstance(voice, dict) and voice.get("name"):
             text = tr(
-                "Made here, a synthetic recording in the voice {name}, and unchanged since.",
-                name=_shown(voice["name"]),
+                "Made here, a synthetic recording in the voice {name}, and unchanged since.", name=_shown(voice["name"])
             )
         return Verdict("made_here", text, signer, synthetic, statement, tags)
     text = tr(

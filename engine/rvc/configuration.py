@@ -16,11 +16,9 @@ _VALUES = 18
 _WIDTH_AT = 17  # in a list of one more, of a fork whose models have either width in either version
 _MOST = 4096  # of any size: a checkpoint from anybody must not ask for all memory
 _DEEPEST = 12  # layers, stages, kernels
-_NO_RVC = (
-    tr(
-        "The configuration in this file is not that of an RVC model (v1 or v2, at 32, 40 or 48 kHz): extract the "
-        "model in RVC again.",
-    )
+_NO_RVC = tr(
+    "The configuration in this file is not that of an RVC model (v1 or v2, at 32, 40 or 48 kHz): extract the "
+    "model in RVC again."
 )
 
 

@@ -153,8 +153,10 @@ class ContentVec(nn.Module):
             return self.forward(samples, len(cast(nn.ModuleList, self.encoder["layers"])))
         if self.final_proj is None:
             raise VoiceError(
-                tr("These weights of ContentVec lack the final projection that models of RVC v1 need: run "
-                "`timbre-studio rvc fetch`.")
+                tr(
+                    "These weights of ContentVec lack the final projection that models of RVC v1 need: run "
+                    "`timbre-studio rvc fetch`."
+                )
             )
         return self.final_proj(self.forward(samples, LAYERS["v1"]))
 
@@ -211,7 +213,7 @@ def load_contentvec(path: Path | None = None, device: torch.device | None = None
         raise VoiceError(
             tr(
                 "This voice needs ContentVec, which is not part of the studio: run `timbre-studio rvc fetch` (378 "
-                "MB), or `timbre-studio rvc use FILE` with a copy of your own.",
+                "MB), or `timbre-studio rvc use FILE` with a copy of your own."
             )
         ) from cause
     return _loaded(path, device or torch.device("cpu"), (stat.st_mtime_ns, stat.st_size))
@@ -299,7 +301,6 @@ def _stand_ins() -> list[Any]:
 
 def _wrong(name: str) -> ModelFileError:
     text = tr(
-        '"{name}" is not ContentVec: take pytorch_model.bin of content-vec-best, or hubert_base.pt of RVC.',
-        name=name,
+        '"{name}" is not ContentVec: take pytorch_model.bin of content-vec-best, or hubert_base.pt of RVC.', name=name
     )
     return ModelFileError(text, "not_contentvec")

@@ -82,7 +82,8 @@ def of_program(name: str, program: str) -> ModelFileError:
         tr(
             '"{name}" is a model of {program}, which works in another way: the studio opens those of RVC. With the '
             "recordings behind it, create a new voice.",
-            name=name, program=program,
+            name=name,
+            program=program,
         ),
         "so_vits" if program == SO_VITS else "foreign_model",
     )
@@ -115,10 +116,9 @@ def refuse_other_encoder(name: str, stated: Mapping[str, object], layer: int) ->
         raise _other_encoder(name, tr("the content encoder {shown}", shown=shown))
     found = next((stated[key] for key in ("embedder_output_layer", "embOutputLayer") if stated.get(key)), layer)
     if str(found) not in (str(layer), "-1" if layer == 12 else str(layer)):  # counted from the end, the last one
-        raise _other_encoder(name, tr(
-            "layer {found} of its content encoder, not {layer}",
-            found=str(found)[:_LONGEST_NAME], layer=layer,
-        ))
+        raise _other_encoder(
+            name, tr("layer {found} of its content encoder, not {layer}", found=str(found)[:_LONGEST_NAME], layer=layer)
+        )
 
 
 def _other_encoder(name: str, encoder: str) -> ModelFileError:
@@ -126,7 +126,8 @@ def _other_encoder(name: str, encoder: str) -> ModelFileError:
         tr(
             '"{name}" was trained on {encoder}; the studio has only ContentVec, with which its words would be lost: '
             "import a model trained on ContentVec, or create a new voice from the recordings behind it.",
-            name=name, encoder=encoder,
+            name=name,
+            encoder=encoder,
         ),
         "other_encoder",
     )

@@ -144,9 +144,7 @@ class _Coupling(nn.Module):
         half, hidden, pad = of.latent // 2, of.hidden, FLOW_KERNEL // 2
         self.enter, self.leave = nn.Conv1d(half, hidden, 1), nn.Conv1d(hidden, half, 1)
         self.speaker = nn.Conv1d(of.speaker_width, 2 * hidden * FLOW_LAYERS, 1)
-        self.gates = nn.ModuleList(
-            nn.Conv1d(hidden, 2 * hidden, FLOW_KERNEL, padding=pad) for _ in range(FLOW_LAYERS)
-        )
+        self.gates = nn.ModuleList(nn.Conv1d(hidden, 2 * hidden, FLOW_KERNEL, padding=pad) for _ in range(FLOW_LAYERS))
         last = FLOW_LAYERS - 1
         self.residuals = nn.ModuleList(
             nn.Conv1d(hidden, hidden if layer == last else 2 * hidden, 1) for layer in range(FLOW_LAYERS)
@@ -346,7 +344,8 @@ def generator_from(configuration: GeneratorConfiguration, weights: Mapping[str, 
                 tr(
                     "The weights of this RVC model do not fit its configuration: {published} is {shapes}. It was made "
                     "by another program, or changed: extract it in RVC again.",
-                    published=published, shapes=shapes,
+                    published=published,
+                    shapes=shapes,
                 )
             )
         if not value.isfinite().all():

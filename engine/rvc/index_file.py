@@ -62,10 +62,9 @@ def parse_index(path: Path) -> VoiceIndex:
         except _Unknown as cause:
             raise ModelFileError(joined(" ", (f'"{shown_name(path)}"', cause.why)), cause.code) from cause
         except (EOFError, struct.error) as cause:
-            raise ModelFileError(tr(
-                '"{name}" is cut off: download or copy it again.',
-                name=shown_name(path),
-            ), "truncated") from cause
+            raise ModelFileError(
+                tr('"{name}" is cut off: download or copy it again.', name=shown_name(path)), "truncated"
+            ) from cause
     if not (np.isfinite(index.vectors).all() and np.isfinite(index.centroids).all()):
         text = tr(
             '"{name}" holds values that are no numbers: make it again in RVC, or import the model without it.',

@@ -146,7 +146,8 @@ class Graph:
     def _refusal(self, found: str) -> ModelFileError:
         text = tr(
             '"{name}" has {found}, which no model of RVC needs: it was not opened. Import the .pth instead.',
-            name=self.name, found=found,
+            name=self.name,
+            found=found,
         )
         return ModelFileError(text, "unsafe")
 

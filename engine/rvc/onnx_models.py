@@ -84,10 +84,13 @@ def inspect(source: str, name: str = "", speaker: str = "0") -> tuple[dict[str, 
     path = named(Path(source), name)
     refuse_foreign(path)
     if beginning_of(path).startswith(_PICKLES):
-        raise ModelFileError(tr(
-            '"{name}" is no ONNX model: if it is a model of RVC, give its name the ending .pth.',
-            name=shown_name(path),
-        ), "not_a_model")
+        raise ModelFileError(
+            tr(
+                '"{name}" is no ONNX model: if it is a model of RVC, give its name the ending .pth.',
+                name=shown_name(path),
+            ),
+            "not_a_model",
+        )
     try:
         inspect_graph(path)  # before anything of it is run
         session = _session(source, 0)

@@ -59,14 +59,15 @@ def crashed(name: str) -> ModelFileError:
 
 def no_such_speaker(name: str, speaker: int, speakers: int | None = None) -> ModelFileError:
     """Return the error of a speaker that a model lacks; speakers: how many it has, where it says so."""
-    range_of = tr(
-        "they are numbered from 0 to {speakers}",
-        speakers=speakers - 1,
-    ) if speakers else tr("they are numbered from 0")
-    return ModelFileError(tr(
-        '"{name}" has no speaker {speaker}: {range_of}.',
-        name=name, speaker=speaker, range_of=range_of,
-    ), "no_such_speaker")
+    range_of = (
+        tr("they are numbered from 0 to {speakers}", speakers=speakers - 1)
+        if speakers
+        else tr("they are numbered from 0")
+    )
+    return ModelFileError(
+        tr('"{name}" has no speaker {speaker}: {range_of}.', name=name, speaker=speaker, range_of=range_of),
+        "no_such_speaker",
+    )
 
 
 def run_apart(function: str, source: Path, *arguments: str, target: Path | None = None) -> Any:
@@ -199,10 +200,9 @@ class ModelProcess:
             case ["unsafe", *_]:
                 raise unsafe(self._name)
             case ["system", str(text), _]:
-                raise ModelFileError(tr(
-                    '"{name}" could not be read: {text}.',
-                    name=self._name, text=text,
-                ), "not_readable")
+                raise ModelFileError(
+                    tr('"{name}" could not be read: {text}.', name=self._name, text=text), "not_readable"
+                )
             case ["mistake", str(text), _]:
                 raise RuntimeError(text)
         self.stop()

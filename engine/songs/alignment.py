@@ -66,9 +66,7 @@ class Alignment:
         return round(self.offset_s * SAMPLE_RATE)
 
 
-def align(
-    vocal: Path | str, backing: Path | str, given_s: float | None = None, may_hold: bool = False
-) -> Alignment:
+def align(vocal: Path | str, backing: Path | str, given_s: float | None = None, may_hold: bool = False) -> Alignment:
     """Find where a vocal lies in its backing.
 
     Parameters
@@ -99,11 +97,13 @@ def align(
     """
     vocal, backing = Path(vocal), Path(backing)
     if given_s is not None and not abs(given_s) <= LARGEST_GIVEN_S:
-        raise SettingsError(ntr(
-            "The offset must be from -{largest_given_s} to {largest_given_s} second.",
-            "The offset must be from -{largest_given_s} to {largest_given_s} seconds.",
-            largest_given_s=numeral(LARGEST_GIVEN_S, "g"),
-        ))
+        raise SettingsError(
+            ntr(
+                "The offset must be from -{largest_given_s} to {largest_given_s} second.",
+                "The offset must be from -{largest_given_s} to {largest_given_s} seconds.",
+                largest_given_s=numeral(LARGEST_GIVEN_S, "g"),
+            )
+        )
     sung, played = _coarse(vocal), _coarse(backing)
     if sung.peak < _SILENT:
         raise AudioError(tr('"{name}" is silent: there is no vocal to convert.', name=vocal.name))
@@ -120,7 +120,8 @@ def align(
                 tr(
                     '"{name}" already holds the vocal ({trace_db} dB): give the instrumental alone, or give the whole '
                     "song and separate it.",
-                    name=backing.name, trace_db=numeral(trace_db, "+.0f"),
+                    name=backing.name,
+                    trace_db=numeral(trace_db, "+.0f"),
                 )
             )
     if given_s is not None:
@@ -133,7 +134,8 @@ def align(
         tr(
             "The vocal lasts {vocal_length}, the backing {backing_length}, and nothing in them shows for sure where "
             "the vocal begins: set the offset (--offset) in seconds, 0 if both begin together.",
-            vocal_length=in_words(sung.seconds), backing_length=in_words(played.seconds),
+            vocal_length=in_words(sung.seconds),
+            backing_length=in_words(played.seconds),
         )
     )
 

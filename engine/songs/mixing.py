@@ -236,7 +236,10 @@ def common_channels(found: Sequence[tuple[str, int]]) -> int:
             ntr(
                 '"{narrow}" has {few} channel and "{wide}" has {many} channels: give both in mono or stereo.',
                 '"{narrow}" has {few} channels and "{wide}" has {many} channels: give both in mono or stereo.',
-                few=few, narrow=named[few], wide=named[many], many=many,
+                few=few,
+                narrow=named[few],
+                wide=named[many],
+                many=many,
             )
         )
     return several[0] if several else 1

@@ -169,7 +169,8 @@ def convert_parts(
             raise SettingsError(
                 tr(
                     "The part from {start_s} begins after the end, at {count}.",
-                    start_s=clock(part.start_s), count=clock(count / SAMPLE_RATE),
+                    start_s=clock(part.start_s),
+                    count=clock(count / SAMPLE_RATE),
                 )
             )
     stretches = _stretches(parts, quiet_joins(source, [part.start_s for part in parts[1:]]), count)

@@ -72,20 +72,23 @@ def checked_parts(parts: Sequence[Part], first: str = KEEP) -> tuple[Part, ...]:
     if not parts:
         raise SettingsError(tr("No part is given: write one like 1:42 koguchi."))
     if len(parts) > MOST_PARTS:
-        raise SettingsError(ntr(
-            "{parts} part is too many: at most {most_parts} are possible.",
-            "{parts} parts are too many: at most {most_parts} are possible.",
-            parts=len(parts), most_parts=MOST_PARTS,
-        ))
+        raise SettingsError(
+            ntr(
+                "{parts} part is too many: at most {most_parts} are possible.",
+                "{parts} parts are too many: at most {most_parts} are possible.",
+                parts=len(parts),
+                most_parts=MOST_PARTS,
+            )
+        )
     if parts[0].start_s > 0.0:
         parts = [Part(0.0, first), *parts]
     for before, after in pairwise(parts):
         if not after.start_s >= before.start_s + SHORTEST_PART_S:
             raise SettingsError(
                 tr(
-                    "The part from {start} must begin at least {shortest_part_s} after the one before it, at "
-                    "{before}.",
-                    start=clock(after.start_s), shortest_part_s=in_words(SHORTEST_PART_S),
+                    "The part from {start} must begin at least {shortest_part_s} after the one before it, at {before}.",
+                    start=clock(after.start_s),
+                    shortest_part_s=in_words(SHORTEST_PART_S),
                     before=clock(before.start_s),
                 )
             )

@@ -87,10 +87,9 @@ class OnnxSeparator:
         found = {one.name: one.shape for one in (*self._session.get_inputs(), *self._session.get_outputs())}
         wanted = {"mix": [1, STEREO, self.window], "stems": [1, len(_STEMS), STEREO, self.window]}
         if found != wanted:
-            raise SeparationError(tr(
-                '"{name}" is not the network for vocals: it takes and gives other shapes.',
-                name=path.name,
-            ))
+            raise SeparationError(
+                tr('"{name}" is not the network for vocals: it takes and gives other shapes.', name=path.name)
+            )
 
     def vocal_of(self, blocks: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
         """Find the vocal, a window at a time: windows fade into each other over a quarter of their length.
@@ -169,10 +168,9 @@ def separate_file(
                 done_s = reader.position / SAMPLE_RATE
                 report(min(1.0, done_s / duration_s) if duration_s else 0.5, tr("separating"))
             if power["vocal"] <= power["song"] * 10.0 ** (_NO_VOCAL_DB / 10.0):
-                raise AudioError(tr(
-                    'There is no vocal in "{name}": nothing is left to convert.',
-                    name=shown_name(song),
-                ))
+                raise AudioError(
+                    tr('There is no vocal in "{name}": nothing is left to convert.', name=shown_name(song))
+                )
 
 
 def in_stereo(source: Any) -> Iterator[np.ndarray]:
@@ -196,7 +194,6 @@ def float_file(path: Path, channels: int, place: SessionPlace | None = None) -> 
             if place is not None:
                 append_place(unfinished, place.at(SAMPLE_RATE))
         except sf.LibsndfileError as cause:
-            raise AudioError(tr(
-                '"{name}" could not be written: {error_string}',
-                name=path.name, error_string=cause.error_string,
-            )) from cause
+            raise AudioError(
+                tr('"{name}" could not be written: {error_string}', name=path.name, error_string=cause.error_string)
+            ) from cause

@@ -113,7 +113,8 @@ def checked_separator(folder: Path | str, pinned: PinnedFile | None = None) -> P
         raise SeparationError(
             tr(
                 "Songs cannot be separated yet: {fetch} ({megabytes} MB), or give the vocal and its backing.",
-                fetch=FETCH, megabytes=pinned.megabytes,
+                fetch=FETCH,
+                megabytes=pinned.megabytes,
             )
         )
     pinned.refuse_other(path)
@@ -130,8 +131,7 @@ def accept_separator(path: Path, folder: Path, pinned: PinnedFile | None = None,
         with replacing(target, durable=True) as unfinished:
             shutil.copyfile(path, unfinished)
     except OSError as cause:
-        raise SeparationError(tr(
-            '"{target}" cannot be written: {strerror}.',
-            target=target, strerror=cause.strerror or cause,
-        )) from cause
+        raise SeparationError(
+            tr('"{target}" cannot be written: {strerror}.', target=target, strerror=cause.strerror or cause)
+        ) from cause
     return target

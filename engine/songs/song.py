@@ -386,10 +386,9 @@ def _refuse_impossible(song: Song, files: SongFiles) -> None:
         for path in (lead, *given):
             with names_that_fit():
                 if target.exists() and target.samefile(path):
-                    raise SettingsError(tr(
-                        'The result would overwrite "{name}": choose another file name.',
-                        name=shown_name(path),
-                    ))
+                    raise SettingsError(
+                        tr('The result would overwrite "{name}": choose another file name.', name=shown_name(path))
+                    )
 
 
 def _separated(
@@ -420,9 +419,7 @@ def _converted(
     path, record = stages.find(f"{name}.wav"), stages.find(f"{name}.json")
     if path is None or record is None:
         target = stages.new(f"{name}.wav")
-        done = convert_parts(
-            stem.path, target, stem.parts, voices.__getitem__, settings, report, work, check.examine
-        )
+        done = convert_parts(stem.path, target, stem.parts, voices.__getitem__, settings, report, work, check.examine)
         write_atomically(stages.new(f"{name}.json"), json.dumps(asdict(done) | {_SAID: check.said}))
         return done, [stages.keep(f"{name}{suffix}") for suffix in (".json", ".wav")][1]
     report(1.0, tr("converting"))
@@ -440,18 +437,26 @@ def _described(settings: Chosen | None) -> str:
 def _notes(alignment: Alignment) -> list[str]:
     notes = []
     if alignment.offset_s > 0:
-        notes.append(tr(
-            "The vocal begins {offset_s} s later than the backing ({reason}).",
-            offset_s=numeral(alignment.offset_s, ".3f"), reason=alignment.reason,
-        ))
+        notes.append(
+            tr(
+                "The vocal begins {offset_s} s later than the backing ({reason}).",
+                offset_s=numeral(alignment.offset_s, ".3f"),
+                reason=alignment.reason,
+            )
+        )
     elif alignment.offset_s < 0:
-        notes.append(tr(
-            "The vocal begins {offset_s} s earlier than the backing ({reason}).",
-            offset_s=numeral(-alignment.offset_s, ".3f"), reason=alignment.reason,
-        ))
+        notes.append(
+            tr(
+                "The vocal begins {offset_s} s earlier than the backing ({reason}).",
+                offset_s=numeral(-alignment.offset_s, ".3f"),
+                reason=alignment.reason,
+            )
+        )
     if alignment.trace_db is not None and alignment.trace_db > _TRACE_DB:
-        notes.append(tr(
-            "The backing holds a trace of the vocal, {trace_db} dB below it.",
-            trace_db=numeral(-alignment.trace_db, ".0f"),
-        ))
+        notes.append(
+            tr(
+                "The backing holds a trace of the vocal, {trace_db} dB below it.",
+                trace_db=numeral(-alignment.trace_db, ".0f"),
+            )
+        )
     return notes

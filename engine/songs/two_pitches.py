@@ -63,8 +63,7 @@ class TwoPitches(Brief):
         if (more := len(self.stretches_s) - _LISTED) > 0:
             places = ntr("{places} and {more} more place", "{places} and {more} more places", more=more, places=places)
         return tr(
-            "Two pitches sound at once at {places}: give each voice a stem of its own, or they blur.",
-            places=places,
+            "Two pitches sound at once at {places}: give each voice a stem of its own, or they blur.", places=places
         )
 
 

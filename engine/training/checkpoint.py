@@ -35,10 +35,9 @@ def load_checkpoint(path: Path) -> dict[str, Any] | None:
         except Exception as cause:  # noqa: BLE001 - torch raises many kinds for a file that was cut off
             damaged = cause
     if damaged is not None:
-        raise TrainingError(tr(
-            "{path} and the checkpoint before it are damaged. Start the training from scratch.",
-            path=path.name,
-        )) from damaged
+        raise TrainingError(
+            tr("{path} and the checkpoint before it are damaged. Start the training from scratch.", path=path.name)
+        ) from damaged
     return None
 
 

@@ -91,9 +91,7 @@ class FineTuning:
             {"params": [self.timbre], "share": _TIMBRE_RATE},
         ]
         fused = True if self.ahead else None  # one operation for all weights, which can leave a step out by itself
-        self.optimizer = torch.optim.AdamW(
-            groups, plan.learning_rate, betas=(0.9, 0.98), weight_decay=0.0, fused=fused
-        )
+        self.optimizer = torch.optim.AdamW(groups, plan.learning_rate, betas=(0.9, 0.98), weight_decay=0.0, fused=fused)
         self.discriminator_optimizer = torch.optim.AdamW(
             self.discriminator.parameters(), _DISCRIMINATOR_RATE, betas=(0.8, 0.99), fused=fused
         )

@@ -31,9 +31,7 @@ class Batch:
     prosody: Tensor  # (batch, frames, PROSODY)
 
 
-def epoch_pieces(
-    clips: Sequence[Clip], seed: int, epoch: int, loud: Sequence[np.ndarray] | None = None
-) -> list[Piece]:
+def epoch_pieces(clips: Sequence[Clip], seed: int, epoch: int, loud: Sequence[np.ndarray] | None = None) -> list[Piece]:
     """Cut all clips into shuffled pieces of PIECE_FRAMES, with other boundaries in each epoch.
 
     Each frame is used about once. Nearly silent pieces are left out; a clip shorter than a piece is one piece.

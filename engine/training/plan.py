@@ -23,9 +23,9 @@ class TrainingPlan:
     engine.errors.SettingsError: epochs must be a whole number from 1 to 100000, not 0.
     """
 
-    epochs: int = setting(100, 1, 100_000, tr(
-        "Maximum number of passes over the recordings. The best checkpoint is kept.",
-    ))
+    epochs: int = setting(
+        100, 1, 100_000, tr("Maximum number of passes over the recordings. The best checkpoint is kept.")
+    )
     batch: int = setting(16, 1, 256, tr("Segments of 1.6 seconds per step. Fewer need less memory but take longer."))
     learning_rate: float = setting(
         3e-4, 1e-6, 1e-2, tr("Size of each step. Higher learns the voice faster but loses clarity of words.")

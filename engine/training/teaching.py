@@ -92,9 +92,7 @@ def teach(
         refuse_unusable(found)
         clips = analysed_clips(usable_recordings(found, dataset.recordings), dataset.cache)
         refuse_too_little(clips)
-        scores = teacher_scores(
-            voice, clips, within(report, _SUNG_SHARE + _EXAMINED_SHARE, 1.0), device
-        )
+        scores = teacher_scores(voice, clips, within(report, _SUNG_SHARE + _EXAMINED_SHARE, 1.0), device)
         return _with_scores(dataset, scores)
     except BaseException:
         if started:

@@ -135,12 +135,7 @@ def train(
     return training.best_voice()
 
 
-def train_dataset(
-    dataset: Dataset,
-    plan: TrainingPlan,
-    report: Report = no_report,
-    device: str = AUTO,
-) -> Voice:
+def train_dataset(dataset: Dataset, plan: TrainingPlan, report: Report = no_report, device: str = AUTO) -> Voice:
     """Train a voice on the usable recordings of a dataset, in its folder.
 
     Parameters
@@ -268,10 +263,12 @@ class _Training:
         self.awaited: tuple[int, Future[AuditionScores]] | None = None  # of which epoch
         if len(sound) < len(clips):
             left_out = len(clips) - len(sound)
-            self._add_event(tr(
-                "Recordings left out because their analysis gave NaN or infinite values: {left_out}.",
-                left_out=left_out,
-            ))
+            self._add_event(
+                tr(
+                    "Recordings left out because their analysis gave NaN or infinite values: {left_out}.",
+                    left_out=left_out,
+                )
+            )
         self._resume()
         self._take_together()
         self.good = copy.deepcopy(self.tuning.state())
@@ -299,11 +296,13 @@ class _Training:
             if not self.history.evaluations:
                 self.history.estimate = self._estimate(audition)
                 self.report(
-                    0.0, ntr(
+                    0.0,
+                    ntr(
                         "about {total_s} for {epochs} epoch",
                         "about {total_s} for {epochs} epochs",
-                        epochs=self.plan.epochs, total_s=rounded_duration(self.history.estimate.total_s),
-                    )
+                        epochs=self.plan.epochs,
+                        total_s=rounded_duration(self.history.estimate.total_s),
+                    ),
                 )
                 self._evaluate(audition)
             while self.history.epoch < self.plan.epochs and not self._has_stopped_improving():
@@ -422,7 +421,7 @@ class _Training:
             raise TrainingError(
                 tr(
                     "The training cannot continue: its losses are NaN or infinite again and again. Start from scratch "
-                    "with a lower learning rate, and check the data report for damaged recordings.",
+                    "with a lower learning rate, and check the data report for damaged recordings."
                 )
             )
         restored = not self.tuning.is_sound()
@@ -446,8 +445,10 @@ class _Training:
     def _take_smaller_batches(self, cause: BaseException) -> None:
         if self.batch == 1:
             raise TrainingError(
-                tr("There is not enough memory to train, even with the smallest batch. Close other programs and start "
-                "the training again: it resumes where it stopped.")
+                tr(
+                    "There is not enough memory to train, even with the smallest batch. Close other programs and start "
+                    "the training again: it resumes where it stopped."
+                )
             ) from cause
         self.batch //= 2
         self._take_together()
@@ -539,7 +540,8 @@ class _Training:
                 tr(
                     "Nothing has improved since epoch {best_epoch}, so training stopped at epoch {epoch}. The voice is "
                     "from epoch {best_epoch}.",
-                    best_epoch=best["epoch"], epoch=self.history.epoch,
+                    best_epoch=best["epoch"],
+                    epoch=self.history.epoch,
                 )
             )
         self.history.state = "completed"
@@ -551,9 +553,7 @@ class _Training:
     def _estimate(self, audition: Audition) -> Estimate:
         """Time a few steps of a copy and one rendering, as fast as they are beside other work."""
         self.report(0.0, tr("timing a few steps"))
-        trial = FineTuning(
-            self.base, self.tuning.clips, self.plan, self.device.precision, ahead=self.tuning.ahead
-        )
+        trial = FineTuning(self.base, self.tuning.clips, self.plan, self.device.precision, ahead=self.tuning.ahead)
         trial.together = self.tuning.together
         pieces = epoch_pieces(self.tuning.clips, self.plan.seed, 0)
         took = []
@@ -593,17 +593,22 @@ class _Training:
         if history.epochs:
             text = tr(
                 "{text}, difference {value}",
-                text=text, value=numeral(history.epochs[-1].get("envelope", math.nan), ".3f"),
+                text=text,
+                value=numeral(history.epochs[-1].get("envelope", math.nan), ".3f"),
             )
         if history.evaluations and (best := history.best):
             last = history.evaluations[-1]
             scores = tr(
                 "score {score} (best {best_score} at epoch {epoch})",
-                score=numeral(last["score"], ".3f"), best_score=numeral(best["score"], ".3f"), epoch=best["epoch"],
+                score=numeral(last["score"], ".3f"),
+                best_score=numeral(best["score"], ".3f"),
+                epoch=best["epoch"],
             )
             text = tr(
                 "{text}, likeness {likeness}, {scores}",
-                text=text, likeness=numeral(last["likeness"], ".3f"), scores=scores,
+                text=text,
+                likeness=numeral(last["likeness"], ".3f"),
+                scores=scores,
             )
         if (left_s := self._seconds_left()) is not None and history.epoch < self.plan.epochs:
             text = tr("{text}, about {left_s} left", text=text, left_s=rounded_duration(left_s))
@@ -643,15 +648,14 @@ class _Training:
             raise TrainingError(
                 tr(
                     "The recordings are not those this training started with. Start it from scratch, or make a new "
-                    "voice from the new recordings.",
+                    "voice from the new recordings."
                 )
             )
         if changed := self.plan.differences(state["plan"]):
             values = ", ".join(f"{name} {state['plan'].get(name)}" for name in changed)
-            raise TrainingError(tr(
-                "This training started with {values}. Resume with that, or start from scratch.",
-                values=values,
-            ))
+            raise TrainingError(
+                tr("This training started with {values}. Resume with that, or start from scratch.", values=values)
+            )
         self.tuning.restore(state["tuning"])
         for name, value in state["counters"].items():
             setattr(self, name, value)
@@ -697,7 +701,8 @@ def refuse_too_little(clips: Sequence[Clip]) -> None:
                 "well.",
                 "There are only {voiced_s} seconds of voice; at least {least_voice_s} are needed. Five minutes work "
                 "well.",
-                voiced_s=numeral(voiced_s, ".1f"), least_voice_s=numeral(LEAST_VOICE_S, ".0f"),
+                voiced_s=numeral(voiced_s, ".1f"),
+                least_voice_s=numeral(LEAST_VOICE_S, ".0f"),
             )
         )
 

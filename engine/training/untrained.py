@@ -112,8 +112,7 @@ def _state(dataset: Dataset) -> str:
             digest.update(f"{stat.st_size} {stat.st_mtime_ns}\n".encode())
     except OSError as cause:
         reason = cause.strerror or cause
-        raise DatasetError(tr(
-            'The recordings of "{name}" cannot be read: {reason}.',
-            name=dataset.profile.name, reason=reason,
-        )) from cause
+        raise DatasetError(
+            tr('The recordings of "{name}" cannot be read: {reason}.', name=dataset.profile.name, reason=reason)
+        ) from cause
     return digest.hexdigest()

@@ -133,9 +133,9 @@ def _blended_card(first: VoiceCard, second: VoiceCard, share: float, name: str, 
     }
     vocal_range = {end: note_name(number) for end, number in notes.items()}
     pitch = _blended_pitch(first.pitch, second.pitch, share)
-    known = _known_pitches(parts, *(
-        _blended_pitch(first.pitch_where(sung), second.pitch_where(sung), share) for sung in (False, True)
-    ))
+    known = _known_pitches(
+        parts, *(_blended_pitch(first.pitch_where(sung), second.pitch_where(sung), share) for sung in (False, True))
+    )
     return VoiceCard(
         id=identifier,
         name=name,
@@ -185,7 +185,10 @@ def _description(first: VoiceCard, second: VoiceCard, share: float) -> str:
     percent = round(100 * share)
     return tr(
         "A blend of {first} ({first_percent} %) and {second} ({second_percent} %).",
-        first=first.name, first_percent=100 - percent, second=second.name, second_percent=percent,
+        first=first.name,
+        first_percent=100 - percent,
+        second=second.name,
+        second_percent=percent,
     )
 
 

@@ -223,9 +223,10 @@ class VoiceCard(Brief):
         pitch = self.pitch_where(sung)
         low, high = math.floor(pitch.low), math.ceil(pitch.high)
         if sung:  # nobody sings only above what they say
-            low, high = (pick(one, note_number(self.vocal_range[end])) for pick, one, end in (
-                (min, low, "min"), (max, high, "max"),
-            ))
+            low, high = (
+                pick(one, note_number(self.vocal_range[end]))
+                for pick, one, end in ((min, low, "min"), (max, high, "max"))
+            )
         return {"min": note_name(low), "max": note_name(high)}
 
     @property
@@ -250,10 +251,9 @@ def card_text(card: VoiceCard) -> str:
         text = json.dumps(card.values, indent=2, ensure_ascii=False) + "\n"
         _card_from(json.loads(text))
     except (ValueError, TypeError, RecursionError) as cause:
-        raise VoiceError(tr(
-            "The card of the voice '{id}' cannot be written: {cause}.",
-            id=card.id, cause=cause,
-        )) from cause
+        raise VoiceError(
+            tr("The card of the voice '{id}' cannot be written: {cause}.", id=card.id, cause=cause)
+        ) from cause
     return text
 
 
@@ -263,15 +263,13 @@ def load_card(folder: Path) -> VoiceCard:
         with (folder / CARD_FILE).open("rb") as file:
             content = file.read(_LARGEST_CARD + 1)
     except FileNotFoundError as cause:
-        raise VoiceError(tr(
-            "'{name}' is not a voice: it has no {card_file}.",
-            name=folder.name, card_file=CARD_FILE,
-        )) from cause
+        raise VoiceError(
+            tr("'{name}' is not a voice: it has no {card_file}.", name=folder.name, card_file=CARD_FILE)
+        ) from cause
     except OSError as cause:
-        raise VoiceError(tr(
-            "The card of the voice '{name}' cannot be read: {cause}.",
-            name=folder.name, cause=why_refused(cause),
-        )) from cause
+        raise VoiceError(
+            tr("The card of the voice '{name}' cannot be read: {cause}.", name=folder.name, cause=why_refused(cause))
+        ) from cause
     return read_card(content, f"'{folder.name}'")
 
 
@@ -282,16 +280,18 @@ def read_card(content: bytes, where: str) -> VoiceCard:
             raise ValueError(tr("it is too large"))
         values = _read_json(content)
         if isinstance(values, dict) and is_whole(values.get("format")) and values["format"] > FORMAT:
-            raise VoiceError(tr(
-                "The voice {where} was made by a later version of Timbre Studio; update to use it.",
-                where=where,
-            ))
+            raise VoiceError(
+                tr("The voice {where} was made by a later version of Timbre Studio; update to use it.", where=where)
+            )
         return _card_from(values)
     except ValueError as cause:
-        raise VoiceError(tr(
-            "The card of the voice {where} is damaged ({cause}); import the voice again.",
-            where=where, cause=str(cause),
-        )) from cause
+        raise VoiceError(
+            tr(
+                "The card of the voice {where} is damaged ({cause}); import the voice again.",
+                where=where,
+                cause=str(cause),
+            )
+        ) from cause
 
 
 def _read_json(content: bytes) -> object:
@@ -308,13 +308,11 @@ TRAIN_AGAIN = tr("train again")  # the state of a voice that was made on an earl
 
 def earlier_voice(name: str) -> str:
     """Return the advice for a voice made on an earlier base."""
-    return (
-        tr(
-            "The voice '{name}' was made with an earlier version of Timbre Studio and cannot be used with this one. "
-            "Train it again if its recordings are here; otherwise import one that was made with this version, or "
-            "blend it anew.",
-            name=name,
-        )
+    return tr(
+        "The voice '{name}' was made with an earlier version of Timbre Studio and cannot be used with this one. "
+        "Train it again if its recordings are here; otherwise import one that was made with this version, or "
+        "blend it anew.",
+        name=name,
     )
 
 
@@ -428,16 +426,23 @@ def voice_home(voice: Path | str, folder: Folders | None = None) -> Path:
     if len(named) == 1:
         return voice_home(named[0], folders)
     if named:
-        raise VoiceError(tr(
-            "Several voices have the name '{voice}': give the id, which is one of {named}.",
-            voice=voice, named=", ".join(named),
-        ))
+        raise VoiceError(
+            tr(
+                "Several voices have the name '{voice}': give the id, which is one of {named}.",
+                voice=voice,
+                named=", ".join(named),
+            )
+        )
     there = ", ".join(card.id for card in cards) or "none"
     if meant := nearest(str(voice), [one for card in cards for one in (card.name, card.id)]):
-        raise VoiceError(tr(
-            "There is no voice '{voice}': did you mean {meant}? The voices here are: {there}.",
-            voice=voice, meant=meant, there=there,
-        ))
+        raise VoiceError(
+            tr(
+                "There is no voice '{voice}': did you mean {meant}? The voices here are: {there}.",
+                voice=voice,
+                meant=meant,
+                there=there,
+            )
+        )
     raise VoiceError(tr("There is no voice '{voice}'. The voices here are: {there}.", voice=voice, there=there))
 
 
@@ -485,10 +490,9 @@ def new_voice_folder(folder: Path) -> Iterator[Path]:
             raise
         shutil.rmtree(replaced, ignore_errors=True)
     except (OSError, SafetensorError) as cause:
-        raise VoiceError(tr(
-            "The voice '{name}' could not be written: {cause}.",
-            name=folder.name, cause=why_refused(cause),
-        )) from cause
+        raise VoiceError(
+            tr("The voice '{name}' could not be written: {cause}.", name=folder.name, cause=why_refused(cause))
+        ) from cause
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
 

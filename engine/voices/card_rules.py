@@ -71,10 +71,9 @@ _Line = Annotated[str, StringConstraints(pattern=f"^[^{_CONTROLS}]*$")]
 _Notes = Annotated[PitchStatistics, BeforeValidator(_asserted(_are_three_notes))]
 _THREE_NOTES = tr("three note numbers from low to high, as {'low': 50, 'median': 57, 'high': 64}")
 Identifier = Annotated[
-    str, AfterValidator(_asserted(is_identifier)), tr(
-        "1 to {longest_identifier} lowercase letters, digits and hyphens",
-        longest_identifier=LONGEST_IDENTIFIER,
-    )
+    str,
+    AfterValidator(_asserted(is_identifier)),
+    tr("1 to {longest_identifier} lowercase letters, digits and hyphens", longest_identifier=LONGEST_IDENTIFIER),
 ]
 Name = Annotated[
     str,
@@ -92,17 +91,14 @@ Text = Annotated[
 Texts = Annotated[dict[_Line, Text], tr("an object of texts without control characters")]
 Words = Annotated[list[_Line], tr("a list of words")]
 Range = Annotated[
-    dict[str, _Line], AfterValidator(_asserted(_is_range)), tr(
-        "two notes from low to high, as {'min': 'A2', 'max': 'C5'}",
-    )
+    dict[str, _Line],
+    AfterValidator(_asserted(_is_range)),
+    tr("two notes from low to high, as {'min': 'A2', 'max': 'C5'}"),
 ]
 Pitch = Annotated[_Notes, _THREE_NOTES]
 PitchOrNone = Annotated[_Notes | None, tr("{three_notes}, or null", three_notes=_THREE_NOTES)]
 Pitches = Annotated[
-    dict[PitchName, _Notes], tr(
-        "an object with spoken_pitch or sung_pitch: {three_notes}",
-        three_notes=_THREE_NOTES,
-    )
+    dict[PitchName, _Notes], tr("an object with spoken_pitch or sung_pitch: {three_notes}", three_notes=_THREE_NOTES)
 ]
 AboveZero = Annotated[float, Field(strict=True, gt=0, lt=2**53, allow_inf_nan=False), tr("a number above 0")]
 Kind = Annotated[Literal["studio", "rvc"], tr("studio or rvc")]

@@ -215,7 +215,8 @@ def import_rvc(
                 tr(
                     "The index belongs to another model: its vectors have {shape} numbers, and this model reads "
                     "{width}. Choose the one made with it, or import the model without.",
-                    shape=found.vectors.shape[1], width=width,
+                    shape=found.vectors.shape[1],
+                    width=width,
                 ),
                 "wrong_index",
             )

@@ -104,10 +104,9 @@ def export_voice(voice: Path | str, target: Path | str, recorded_by: Installatio
                 entry.create_system, entry.external_attr = 3, _ORDINARY_FILE  # the same on every system
                 package.writestr(entry, content)
     except OSError as cause:
-        raise VoiceError(tr(
-            'The package "{name}" could not be written: {cause}.',
-            name=target.name, cause=why_refused(cause),
-        )) from cause
+        raise VoiceError(
+            tr('The package "{name}" could not be written: {cause}.', name=target.name, cause=why_refused(cause))
+        ) from cause
     return target
 
 

@@ -37,16 +37,22 @@ def unpack_voice(package: Path, folder: Path) -> VoiceCard:
     """
     names = {str(path) for path in extract_archive(package, folder, _LIMITS)}
     if CHECKSUMS_FILE not in names:
-        raise VoiceError(tr(
-            '"{name}" is not a voice: it has no {checksums_file}.',
-            name=shown_name(package), checksums_file=CHECKSUMS_FILE,
-        ))
+        raise VoiceError(
+            tr(
+                '"{name}" is not a voice: it has no {checksums_file}.',
+                name=shown_name(package),
+                checksums_file=CHECKSUMS_FILE,
+            )
+        )
     stated = _read_checksums(package, folder)
     if strange := sorted(names - _ALLOWED):
-        raise VoiceError(tr(
-            '"{name}" is not a voice: "{strange}" does not belong in one.',
-            name=shown_name(package), strange=strange[0],
-        ))
+        raise VoiceError(
+            tr(
+                '"{name}" is not a voice: "{strange}" does not belong in one.',
+                name=shown_name(package),
+                strange=strange[0],
+            )
+        )
     if missing := [name for name in _NEEDED if name not in names]:
         raise _damaged(package, tr("{missing} is missing", missing=missing[0]))
     found = {}
@@ -54,10 +60,10 @@ def unpack_voice(package: Path, folder: Path) -> VoiceCard:
         with (folder / name).open("rb") as file:
             found[name] = hashlib.file_digest(file, "sha256").hexdigest()
     if wrong := sorted(name for name in {*found, *stated} if found.get(name) != stated.get(name)):
-        raise _damaged(package, tr(
-            "{wrong} is not the file that {checksums_file} tells of",
-            wrong=wrong[0], checksums_file=CHECKSUMS_FILE,
-        ))
+        raise _damaged(
+            package,
+            tr("{wrong} is not the file that {checksums_file} tells of", wrong=wrong[0], checksums_file=CHECKSUMS_FILE),
+        )
     card = read_card(_text(package, folder / CARD_FILE), f'in "{shown_name(package)}"')
     if card.is_untrained:  # without its recordings it could never be trained
         raise VoiceError(
@@ -68,10 +74,10 @@ def unpack_voice(package: Path, folder: Path) -> VoiceCard:
         )
     _check_stated(package, card)
     if _read_json(package, folder / CONSENT_FILE) != card.consent:
-        raise _damaged(package, tr(
-            "{consent_file} does not say what {card_file} says",
-            consent_file=CONSENT_FILE, card_file=CARD_FILE,
-        ))
+        raise _damaged(
+            package,
+            tr("{consent_file} does not say what {card_file} says", consent_file=CONSENT_FILE, card_file=CARD_FILE),
+        )
     if card.consent_seal:
         try:
             check_seal(card.consent, card.consent_seal, found[WEIGHTS_FILE])
@@ -94,15 +100,17 @@ def _check_stated(package: Path, card: VoiceCard) -> None:
 def _read_checksums(package: Path, folder: Path) -> dict[str, object]:
     values = _read_json(package, folder / CHECKSUMS_FILE)
     if not isinstance(values, dict) or values.get("kind") != KIND or not is_whole(values.get("format")):
-        raise VoiceError(tr(
-            '"{name}" is not a voice: its {checksums_file} is of another kind.',
-            name=shown_name(package), checksums_file=CHECKSUMS_FILE,
-        ))
+        raise VoiceError(
+            tr(
+                '"{name}" is not a voice: its {checksums_file} is of another kind.',
+                name=shown_name(package),
+                checksums_file=CHECKSUMS_FILE,
+            )
+        )
     if values["format"] > FORMAT:
-        raise VoiceError(tr(
-            '"{name}" was made by a later version of Timbre Studio; update to use it.',
-            name=shown_name(package),
-        ))
+        raise VoiceError(
+            tr('"{name}" was made by a later version of Timbre Studio; update to use it.', name=shown_name(package))
+        )
     if values["format"] < 1 or not isinstance(values.get("sha256"), dict):
         raise _damaged(package, tr("{checksums_file} holds no checksums", checksums_file=CHECKSUMS_FILE))
     return dict(values["sha256"])
@@ -122,10 +130,9 @@ def _check_weights(package: Path, path: Path) -> None:
     except (SafetensorError, OSError, ValueError) as cause:
         raise _damaged(package, tr("{weights_file} holds no weights", weights_file=WEIGHTS_FILE)) from cause
     if not halves:
-        raise VoiceError(tr(
-            'The voice in "{name}" was made for another version of the engine.',
-            name=shown_name(package),
-        ))
+        raise VoiceError(
+            tr('The voice in "{name}" was made for another version of the engine.', name=shown_name(package))
+        )
 
 
 def check_preview(path: Path, where: str) -> None:
@@ -141,10 +148,9 @@ def check_preview(path: Path, where: str) -> None:
             for _ in preview.blocks(_PREVIEW_BLOCK):
                 pass  # reading it to its end is the only way to know that it can be
     except AudioError as cause:
-        raise VoiceError(tr(
-            "The preview in {where} is not a short wave file, so the voice is not whole.",
-            where=where,
-        )) from cause
+        raise VoiceError(
+            tr("The preview in {where} is not a short wave file, so the voice is not whole.", where=where)
+        ) from cause
 
 
 def _read_json(package: Path, path: Path) -> object:
@@ -166,7 +172,6 @@ def _damaged_since(package: Path, cause: EngineError) -> VoiceError:
 
 
 def _damaged(package: Path, why: str) -> VoiceError:
-    return VoiceError(tr(
-        '"{name}" is damaged ({why}); load it, or have it made, again.',
-        name=shown_name(package), why=why,
-    ))
+    return VoiceError(
+        tr('"{name}" is damaged ({why}); load it, or have it made, again.', name=shown_name(package), why=why)
+    )

@@ -188,11 +188,15 @@ def _text(value: object, name: str, problems: _Problems, longest: int = LONGEST_
     if not isinstance(value, str):
         problems.add(name, tr("{field} must be text, not {value}.", value=_kind(value)))
     elif len(text := value.strip()) > longest:
-        problems.add(name, ntr(
-            "{field} must have at most {longest} character, not {text}.",
-            "{field} must have at most {longest} characters, not {text}.",
-            longest=longest, text=len(text),
-        ))
+        problems.add(
+            name,
+            ntr(
+                "{field} must have at most {longest} character, not {text}.",
+                "{field} must have at most {longest} characters, not {text}.",
+                longest=longest,
+                text=len(text),
+            ),
+        )
     elif _UNWELCOME.search(text) or (one_line and _LINE_ENDS.search(text)):
         ends = tr("{field} must not hold control characters or line ends.")
         problems.add(name, ends if one_line else tr("{field} must not hold control characters."))
@@ -208,10 +212,9 @@ def _choice(given: dict[str, object], name: str, allowed: tuple[str, ...], probl
     chosen = " ".join(value.lower().split()) if isinstance(value, str) else None
     if chosen in allowed:
         return chosen
-    problems.add(name, tr(
-        "{field} must be one of {allowed}, not {value}.",
-        allowed=", ".join(allowed), value=_shown(value),
-    ))
+    problems.add(
+        name, tr("{field} must be one of {allowed}, not {value}.", allowed=", ".join(allowed), value=_shown(value))
+    )
     return None
 
 
@@ -222,26 +225,25 @@ def _language(given: dict[str, object], problems: _Problems) -> str | None:
     language = value.strip().lower() if isinstance(value, str) else ""
     if re.fullmatch("[a-z]{2}", language):
         return language
-    problems.add("base_language", tr(
-        "{field} must be two letters such as en, de or tr, not {value}.",
-        value=_shown(value),
-    ))
+    problems.add(
+        "base_language", tr("{field} must be two letters such as en, de or tr, not {value}.", value=_shown(value))
+    )
     return None
 
 
 def _traits(given: dict[str, object], problems: _Problems) -> tuple[str, ...]:
     values = given.get("traits", [])
     if not isinstance(values, list | tuple):
-        problems.add("traits", tr(
-            '{field} must be a list of texts such as ["warm", "clear"], not {values}.',
-            values=_kind(values),
-        ))
+        problems.add(
+            "traits",
+            tr('{field} must be a list of texts such as ["warm", "clear"], not {values}.', values=_kind(values)),
+        )
         return ()
     if len(values) > MOST_TRAITS:
-        problems.add("traits", tr(
-            "{field} must be at most {most_traits}, not {values}.",
-            most_traits=MOST_TRAITS, values=len(values),
-        ))
+        problems.add(
+            "traits",
+            tr("{field} must be at most {most_traits}, not {values}.", most_traits=MOST_TRAITS, values=len(values)),
+        )
         return ()
     traits = [_text(value, f"traits[{at}]", problems, LONGEST_TRAIT, one_line=True) for at, value in enumerate(values)]
     return tuple(trait for trait in traits if trait)
@@ -252,10 +254,9 @@ def _vocal_range(given: dict[str, object], problems: _Problems) -> dict[str, str
         return None
     values = given["vocal_range"]
     if not isinstance(values, Mapping):
-        problems.add("vocal_range", tr(
-            '{field} must be like {"min": "A2", "max": "C5"}, not {values}.',
-            values=_kind(values),
-        ))
+        problems.add(
+            "vocal_range", tr('{field} must be like {"min": "A2", "max": "C5"}, not {values}.', values=_kind(values))
+        )
         return None
     values = {name: value for name, value in values.items() if not is_blank(value)}
     if not values:
@@ -268,10 +269,9 @@ def _vocal_range(given: dict[str, object], problems: _Problems) -> dict[str, str
         return None
     if note_number(notes["min"]) > note_number(notes["max"]):
         low, high = notes["min"], notes["max"]
-        problems.add("vocal_range", tr(
-            "{field} has its limits swapped: min {low} is above max {high}.",
-            low=low, high=high,
-        ))
+        problems.add(
+            "vocal_range", tr("{field} has its limits swapped: min {low} is above max {high}.", low=low, high=high)
+        )
     return notes
 
 
@@ -286,10 +286,9 @@ def _note(value: object, name: str, problems: _Problems) -> str:
     if value is None:
         problems.add(name, tr("{field} is missing; write it like A2, C#4 or Bb3."))
     else:
-        problems.add(name, tr(
-            "{field} must be a note, not {value}; write it like A2, C#4 or Bb3.",
-            value=_shown(value),
-        ))
+        problems.add(
+            name, tr("{field} must be a note, not {value}; write it like A2, C#4 or Bb3.", value=_shown(value))
+        )
     return ""
 
 
@@ -325,17 +324,16 @@ def _other(values: Mapping[str, object], problems: _Problems) -> dict[str, objec
             kinds = tr("{field} must be text, a number, or a list or object of such, as a file can hold it.")
             problems.add(str(name), kinds)
         elif not is_shallow(value, DEEPEST - _ABOVE_OTHER):
-            problems.add(name, tr(
-                "{field} has lists or objects more than {deepest} deep.",
-                deepest=DEEPEST - _ABOVE_OTHER,
-            ))
+            problems.add(
+                name, tr("{field} has lists or objects more than {deepest} deep.", deepest=DEEPEST - _ABOVE_OTHER)
+            )
         else:
             other[name] = value
     if len(json.dumps([other], indent=2, ensure_ascii=False).encode()) > MOST_OTHER:
-        problems.add("model.json", tr(
-            "{field} holds more than {most_other} MB besides the fields of a voice.",
-            most_other=MOST_OTHER >> 20,
-        ))
+        problems.add(
+            "model.json",
+            tr("{field} holds more than {most_other} MB besides the fields of a voice.", most_other=MOST_OTHER >> 20),
+        )
     return other
 
 
@@ -353,10 +351,10 @@ def _one_licence(values: Mapping[str, object], problems: _Problems) -> dict[str,
     """Rename `license` to `licence`; note a problem if both are there and differ."""
     one, another = values.get("licence"), values.get(_OTHER_SPELLING)
     if not is_blank(one) and not is_blank(another) and one != another:
-        problems.add("licence", tr(
-            "{field} and {other_spelling} say different things; keep one of them.",
-            other_spelling=_OTHER_SPELLING,
-        ))
+        problems.add(
+            "licence",
+            tr("{field} and {other_spelling} say different things; keep one of them.", other_spelling=_OTHER_SPELLING),
+        )
     return _british(values)
 
 

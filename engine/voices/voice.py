@@ -197,7 +197,8 @@ def load_voice(voice: str | Path, folder: Folders | None = None) -> Voice:
                 "{name} is an imported model of RVC: it converts, but cannot be trained, blended or exported. Let it "
                 "teach a voice of this studio, which can: Make it ours, on its card, or `timbre-studio rvc teach "
                 "{id}`.",
-                name=card.name, id=card.id,
+                name=card.name,
+                id=card.id,
             )
         )
     _refuse_earlier(card)
@@ -239,10 +240,9 @@ def voice_from(card: VoiceCard, weights: Mapping[str, Tensor], folder: Path | No
             {name.removeprefix("decoder."): value for name, value in weights.items()}, strict=True, assign=True
         )
     except (KeyError, ValueError, RuntimeError) as cause:
-        raise VoiceError(tr(
-            "The voice '{id}' was made by another version of the engine; make it again.",
-            id=card.id,
-        )) from cause
+        raise VoiceError(
+            tr("The voice '{id}' was made by another version of the engine; make it again.", id=card.id)
+        ) from cause
     if not all(map(are_finite, [frames, *vectors.values(), *decoder.state_dict().values()])):
         raise VoiceError(damaged_weights(card.id))
     decoder.eval().requires_grad_(False)

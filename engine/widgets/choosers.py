@@ -103,10 +103,13 @@ def voice_chooser(folder: Path | Sequence[Path] = DEMO_VOICES, chosen: str | Non
         load_voice(chosen, folder)
     if not cards:
         raise VoiceError(tr("There is no usable voice here: train or import one."))
-    options = [(tr(
-        "{name} ({min} to {max})",
-        name=card.name, min=card.vocal_range["min"], max=card.vocal_range["max"],
-    ), card.id) for card in cards]
+    options = [
+        (
+            tr("{name} ({min} to {max})", name=card.name, min=card.vocal_range["min"], max=card.vocal_range["max"]),
+            card.id,
+        )
+        for card in cards
+    ]
     return ipywidgets.Dropdown(options=options, value=chosen or cards[0].id, description="voice")
 
 

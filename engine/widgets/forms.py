@@ -137,11 +137,9 @@ class ConversionForm:
 
     def _show_transpose(self) -> None:
         self._controls["transpose"].disabled = self._auto.value
-        told = sentence(ntr(
-            "auto: {fitting} semitone",
-            "auto: {fitting} semitones",
-            fitting=numeral(self.fitting, "+d"),
-        ))
+        told = sentence(
+            ntr("auto: {fitting} semitone", "auto: {fitting} semitones", fitting=numeral(self.fitting, "+d"))
+        )
         warning = self.look.analysis.warning
         self._told.value = f"{told}<br>{sentence(warning)}" if warning else told
 

@@ -58,10 +58,12 @@ def describe_difference(first: Look, second: Look) -> str:
     if found.semitones is not None and found.louder_db is not None:
         parts += [_higher(round(found.semitones, 1)), _louder(found.louder_db)]
     if found.is_aligned and found.same_notes is not None:
-        parts.append(tr(
-            "Apart from that, {same_notes} of the frames are on the same note.",
-            same_notes=f"{found.same_notes:.0%}",
-        ))
+        parts.append(
+            tr(
+                "Apart from that, {same_notes} of the frames are on the same note.",
+                same_notes=f"{found.same_notes:.0%}",
+            )
+        )
     return " ".join(parts)
 
 

@@ -83,11 +83,13 @@ class Preferences:
             if name is not None and (name not in PARTS or more):
                 raise SettingsError(tr("naming has no part {{name}}; the parts are {known}.", name=name, known=known))
         if not self.naming.strip() or len(self.naming) > _LONGEST_PATTERN:
-            raise SettingsError(ntr(
-                "naming must have 1 to {longest_pattern} character.",
-                "naming must have 1 to {longest_pattern} characters.",
-                longest_pattern=_LONGEST_PATTERN,
-            ))
+            raise SettingsError(
+                ntr(
+                    "naming must have 1 to {longest_pattern} character.",
+                    "naming must have 1 to {longest_pattern} characters.",
+                    longest_pattern=_LONGEST_PATTERN,
+                )
+            )
 
 
 def preferences_of(database: Database, account: Account) -> Preferences:
@@ -191,10 +193,9 @@ def find_preset(studio: Studio, account: Account, name: str) -> Preset:
     kept = saved.get(name) or saved.get(composed(name))
     if kept is None:
         names = ", ".join([*sorted(_OWN), *preset_names(studio, account)])
-        raise NotFound(tr(
-            "There is no preset '{name}'; the presets are: {names}.",
-            name=name, names=names,
-        ), "preset_not_found")
+        raise NotFound(
+            tr("There is no preset '{name}'; the presets are: {names}.", name=name, names=names), "preset_not_found"
+        )
     found = Preset(kept["style"], kept["settings"], kept.get("effects", OFF))
     _check(found)
     return found
@@ -207,16 +208,22 @@ def save_preset(studio: Studio, account: Account, name: str, preset: Preset) -> 
     """
     name = composed(" ".join(name.split()))
     if not 1 <= len(name) <= LONGEST_NAME or not name.isprintable():
-        raise Invalid([("name", ntr(
-            "Give the preset a name of 1 to {longest_name} printable character.",
-            "Give the preset a name of 1 to {longest_name} printable characters.",
-            longest_name=LONGEST_NAME,
-        ))])
+        raise Invalid(
+            [
+                (
+                    "name",
+                    ntr(
+                        "Give the preset a name of 1 to {longest_name} printable character.",
+                        "Give the preset a name of 1 to {longest_name} printable characters.",
+                        longest_name=LONGEST_NAME,
+                    ),
+                )
+            ]
+        )
     if name.casefold() in _OWN:
-        raise Invalid([("name", tr(
-            "'{name}' is the name of a preset that is always there: choose another.",
-            name=name,
-        ))])
+        raise Invalid(
+            [("name", tr("'{name}' is the name of a preset that is always there: choose another.", name=name))]
+        )
     _check(preset)
     kept: presets.StoredPreset = {
         "style": preset.style,
@@ -224,11 +231,19 @@ def save_preset(studio: Studio, account: Account, name: str, preset: Preset) -> 
         "effects": plain_effects(preset.effects),
     }
     if not presets.save(studio.database, account.id, name, kept, MOST_PRESETS):
-        raise Invalid([("name", ntr(
-            "There is {most_presets} preset already: delete it first.",
-            "There are {most_presets} presets already: delete one first.",
-            most_presets=MOST_PRESETS,
-        ))], "too_many_presets")
+        raise Invalid(
+            [
+                (
+                    "name",
+                    ntr(
+                        "There is {most_presets} preset already: delete it first.",
+                        "There are {most_presets} presets already: delete one first.",
+                        most_presets=MOST_PRESETS,
+                    ),
+                )
+            ],
+            "too_many_presets",
+        )
     return name
 
 
@@ -262,11 +277,15 @@ def tokens_view(studio: Studio, account: Account) -> list[TokenView]:
 def make_token(studio: Studio, account: Account, name: str, expires_days: float | None) -> tuple[TokenView, str]:
     """Create a token; return it and its secret, which is never shown again. Raises Invalid, TooMany."""
     if sum(one.is_valid for one in list_tokens(studio.database, account)) >= MOST_TOKENS:
-        raise TooMany(ntr(
-            "There is already {most_tokens} token: revoke it first.",
-            "There are already {most_tokens} tokens: revoke one first.",
-            most_tokens=MOST_TOKENS,
-        ), _LATER_S, "too_many_tokens")
+        raise TooMany(
+            ntr(
+                "There is already {most_tokens} token: revoke it first.",
+                "There are already {most_tokens} tokens: revoke one first.",
+                most_tokens=MOST_TOKENS,
+            ),
+            _LATER_S,
+            "too_many_tokens",
+        )
     expires_s = None if expires_days is None else expires_days * _DAY_S
     token, secret = create_token(studio.database, account, name, expires_s)
     return _view(token), secret

@@ -14,15 +14,7 @@ from studio.actions.account import named_file
 from studio.actions.analyses import find_analysis, sung_curves
 from studio.store.accounts import Account
 from studio.store.kinds import ANALYSIS
-from studio.store.records.analysis import (
-    Analysis,
-    Explored,
-    FoundNote,
-    FoundPitch,
-    FoundTracks,
-    PitchSeconds,
-    Summary,
-)
+from studio.store.records.analysis import Analysis, Explored, FoundNote, FoundPitch, FoundTracks, PitchSeconds, Summary
 from studio.store.records.codec import Absent, Record
 from studio.store.studio import Studio
 from studio.store.tasks import Task, places, running_now
@@ -166,9 +158,7 @@ class StretchView(Record):
     pitch_histogram: Sequence[PitchSeconds]
 
 
-def stretch_view(
-    studio: Studio, account: Account, task_id: str, start_s: float, stop_s: float
-) -> StretchView:
+def stretch_view(studio: Studio, account: Account, task_id: str, start_s: float, stop_s: float) -> StretchView:
     """Return `pitch` and `pitch_histogram` as `analysis_view` does, of a stretch of the recording.
 
     Raises NotFound, and WrongState unless it is analysed.

@@ -22,9 +22,7 @@ class CallbackView(Record):
     url: Url
     state: State
     attempts: Annotated[int, Field(ge=0)]
-    next_attempt_at: Annotated[
-        Time | None, Field(description="Not before that, and not before the task has ended.")
-    ]
+    next_attempt_at: Annotated[Time | None, Field(description="Not before that, and not before the task has ended.")]
     status: Annotated[int | None, Field(description="Of the last answer.")]
     error: Annotated[str | None, Field(description="Why the last attempt failed.")]
     created_at: Annotated[str | None, shown_as(Time)]

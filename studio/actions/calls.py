@@ -28,9 +28,9 @@ _PUBLISHED_RANGES = {"transpose": (-12, 12)}  # of fields that may have more els
 _PUBLISHED_DEFAULTS = {"transpose": 0}  # of fields that have others elsewhere
 _SETTINGS = {one.name: one for one in fields(ConversionSettings)}
 LONGEST_PARTS = 4000  # characters of a field of parts
-_UNFIT = (
-    tr("The call of the service takes only whole numbers from -12 to 12 for transpose, not {value}: "
-    "convert on the page, or with the command convert.")
+_UNFIT = tr(
+    "The call of the service takes only whole numbers from -12 to 12 for transpose, not {value}: "
+    "convert on the page, or with the command convert."
 )
 _ONE_STEM = tr("The call of the service takes one second singer: convert several with the command convert.")
 _FAR_OFFSET = tr("The call of the service takes no offset of more than 600 s: convert on the page.")
@@ -77,9 +77,7 @@ def _lines(task: Task, base_url: str) -> Iterator[str]:
 def _training_line(task: Task, asked: Training, base_url: str) -> str:
     if asked.settings:
         return "# " + _OWN_TRAINING.format(names=", ".join(asked.settings))
-    return _SEAM.join([
-        f"curl -X POST {base_url}/models/{task.model_id}/train", _TOKEN, _field("epochs", asked.epochs),
-    ])
+    return _SEAM.join([f"curl -X POST {base_url}/models/{task.model_id}/train", _TOKEN, _field("epochs", asked.epochs)])
 
 
 def _conversion_lines(task: Task, asked: Conversion, base_url: str) -> Iterator[str]:
@@ -153,7 +151,8 @@ def _what(task: Task) -> str:
         return ntr(
             "Training {model_id} for {epochs} epoch",
             "Training {model_id} for {epochs} epochs",
-            epochs=task.asked_as(Training).epochs, model_id=task.model_id,
+            epochs=task.asked_as(Training).epochs,
+            model_id=task.model_id,
         )
     value = task.asked_as(Conversion).file_name or "a recording"
     return tr("Converting {value} to {model_id}", value=value, model_id=task.model_id)
@@ -161,9 +160,7 @@ def _what(task: Task) -> str:
 
 # settings whose default in the call is another than everywhere else
 _UNLIKE_THE_CALL: Mapping[str, int | float | str] = {
-    name: str(one.default)
-    for name in PUBLISHED_SETTINGS
-    if (one := _SETTINGS[name]).default != published_default(one)
+    name: str(one.default) for name in PUBLISHED_SETTINGS if (one := _SETTINGS[name]).default != published_default(one)
 }
 
 

@@ -141,14 +141,18 @@ def _troubles(addition: Addition) -> Iterator[None]:
     except httpx.HTTPStatusError as cause:
         text = tr(
             "{name} could not be fetched: the server answered {status_code}. {own}",
-            name=name, status_code=cause.response.status_code, own=own,
+            name=name,
+            status_code=cause.response.status_code,
+            own=own,
         )
         raise Unavailable(text, _RETRY_S, "not_reachable") from cause
     except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as cause:  # the last two where a redirect leads
         said = str(cause).rstrip(".") or type(cause).__name__
         text = tr(
             "{name} could not be fetched: {said}. Fetching it again goes on where it stopped. {own}",
-            name=name, said=said, own=own,
+            name=name,
+            said=said,
+            own=own,
         )
         raise Unavailable(text, _RETRY_S, "not_reachable") from cause
     except OSError as cause:
@@ -166,12 +170,10 @@ def refuse_without_separator(settings: Settings) -> None:
     """Raise WrongState if songs cannot be separated yet."""
     found = separator_state(settings.separators)
     if found.remedy:
-        text = (
-            tr(
-                "Songs cannot be separated yet: {remedy} on the machine that serves this, or send the vocal and its "
-                "backing.",
-                remedy=found.remedy,
-            )
+        text = tr(
+            "Songs cannot be separated yet: {remedy} on the machine that serves this, or send the vocal and its "
+            "backing.",
+            remedy=found.remedy,
         )
         raise WrongState(text, "no_separator")
 

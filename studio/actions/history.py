@@ -73,10 +73,9 @@ def _day(field: str, text: str, later: int) -> float | None:
     try:
         return (datetime.strptime(text.strip(), "%Y-%m-%d") + timedelta(days=later)).timestamp()
     except (ValueError, OverflowError) as cause:
-        raise Invalid([(field, tr(
-            "'{text}' is not a day: write it like 2026-03-31.",
-            text=text.strip()[:20],
-        ))]) from cause
+        raise Invalid(
+            [(field, tr("'{text}' is not a day: write it like 2026-03-31.", text=text.strip()[:20]))]
+        ) from cause
 
 
 def repeat_task(studio: Studio, account: Account, task_id: str) -> str:

@@ -102,7 +102,9 @@ def machine_view(studio: Studio, account: Account) -> MachineView:
         version=_version(),
         system=tr(
             "{system} {machine}, Python {version}",
-            system=platform.system(), machine=platform.machine(), version=platform.python_version(),
+            system=platform.system(),
+            machine=platform.machine(),
+            version=platform.python_version(),
         ),
         cores=usable_cores(),
         memory_bytes=memory_bytes(),

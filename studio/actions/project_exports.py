@@ -148,9 +148,7 @@ class _Export:
                 archive.write(stem := self._written(sound, path), f"stems/{name}")
                 stems.append(_stem_facts(sound, name))
                 with open_audio(stem) as opened:
-                    tracks.append(
-                        StemTrack(sound.label, f"stems/{name}", opened.rate, opened.channels, sound is heard)
-                    )
+                    tracks.append(StemTrack(sound.label, f"stems/{name}", opened.rate, opened.channels, sound is heard))
             report(len(sounds) / (len(sounds) + 1), tr("writing the cue sheet"))
             for kind, suffix, content in self._cues():
                 archive.writestr(named_file(f"{self._stem} - {kind}", suffix), content)

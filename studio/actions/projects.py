@@ -58,7 +58,9 @@ def projects_view(
     Each is as `project_view` has it. Raises Invalid for an unknown cursor.
     """
     ids, following = list_projects(studio.database, account.id, wanted or TaskFilter(), limit, cursor)
-    return ProjectPage(projects=[project_view(studio, account, one, base_url, now_s) for one in ids], next_cursor=following)
+    return ProjectPage(
+        projects=[project_view(studio, account, one, base_url, now_s) for one in ids], next_cursor=following
+    )
 
 
 def project_view(studio: Studio, account: Account, project_id: str, base_url: str, now_s: float) -> ProjectView:
@@ -91,11 +93,18 @@ def change_project(
     project = find_project(studio.database, account.id, project_id)
     name = (project.name or "") if name is None else composed(" ".join(name.split()))
     if len(name) > LONGEST_NAME or not name.isprintable():
-        raise Invalid([("name", ntr(
-            "The name of a project has at most {longest_name} printable character.",
-            "The name of a project has at most {longest_name} printable characters.",
-            longest_name=LONGEST_NAME,
-        ))])
+        raise Invalid(
+            [
+                (
+                    "name",
+                    ntr(
+                        "The name of a project has at most {longest_name} printable character.",
+                        "The name of a project has at most {longest_name} printable characters.",
+                        longest_name=LONGEST_NAME,
+                    ),
+                )
+            ]
+        )
     try:
         changed = from_values(Timeline, {**asdict(project.timeline), **(timeline or {})})
     except TypeError as cause:
@@ -112,7 +121,7 @@ def delete_project(studio: Studio, account: Account, project_id: str) -> int:
     """
     project = find_project(studio.database, account.id, project_id)
     if not all(task.has_ended for task in project.conversions):
-        raise WrongState(tr(
-            "A conversion of this project has not ended: cancel it first, or wait for it.",
-        ), "task_active")
+        raise WrongState(
+            tr("A conversion of this project has not ended: cancel it first, or wait for it."), "task_active"
+        )
     return len(delete_tasks(studio, account, [task.id for task in project.conversions]))

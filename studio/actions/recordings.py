@@ -106,13 +106,13 @@ def check_recording(audio: Path, file_name: str, service: ServiceSettings | None
             if service and seconds > most_s:
                 longest = in_words(most_s)
                 text = tr(
-                    "The recording is more than {longest} long, which is the limit: use a shorter one.",
-                    longest=longest,
+                    "The recording is more than {longest} long, which is the limit: use a shorter one.", longest=longest
                 )
                 if source.duration_s:
                     text = tr(
                         "The recording is {seconds} long; the limit is {longest}: use a shorter one.",
-                        seconds=in_words(seconds), longest=longest,
+                        seconds=in_words(seconds),
+                        longest=longest,
                     )
                 raise Invalid([("audio", text + service.raised_by("longest_audio_minutes"))], "audio_too_long")
             return Length(seconds, source.channels)
@@ -127,21 +127,24 @@ def refuse_too_costly(length: Length, takes: int, service: ServiceSettings) -> N
         return
     cost = tr(
         "{seconds} x {channels} (channels) x {takes} (takes)",
-        seconds=in_words(length.seconds), channels=length.channels, takes=takes,
+        seconds=in_words(length.seconds),
+        channels=length.channels,
+        takes=takes,
     )
     fit = int(most_minutes / minutes)
-    text = (
-        tr(
-            "{cost} are {minutes} minutes to render; the limit is {most_minutes}: use a shorter recording, or mono.",
-            cost=cost, minutes=numeral(minutes * takes, ".0f"), most_minutes=numeral(most_minutes, "g"),
-        )
+    text = tr(
+        "{cost} are {minutes} minutes to render; the limit is {most_minutes}: use a shorter recording, or mono.",
+        cost=cost,
+        minutes=numeral(minutes * takes, ".0f"),
+        most_minutes=numeral(most_minutes, "g"),
     )
     if fit:
-        text = (
-            tr(
-                "{cost} are {minutes} minutes to render; the limit is {most_minutes}: ask for at most {fit} takes.",
-                cost=cost, minutes=numeral(minutes * takes, ".0f"), most_minutes=numeral(most_minutes, "g"), fit=fit,
-            )
+        text = tr(
+            "{cost} are {minutes} minutes to render; the limit is {most_minutes}: ask for at most {fit} takes.",
+            cost=cost,
+            minutes=numeral(minutes * takes, ".0f"),
+            most_minutes=numeral(most_minutes, "g"),
+            fit=fit,
         )
     field, hint = "generations_count" if fit else "audio", service.raised_by("largest_conversion_minutes")
     raise Invalid([(field, text + hint)], "conversion_too_large")

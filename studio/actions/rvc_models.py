@@ -21,9 +21,9 @@ from studio.store.free_space import refuse_full_disk
 from studio.store.studio import Studio
 
 MODELS, INDEX = (".pth", ".onnx"), ".index"
-MISSING = (
-    tr("It needs ContentVec, which is not part of the studio: install it in Voices under RVC models, or run "
-    "`timbre-studio rvc fetch` (378 MB), or `timbre-studio rvc use FILE` with a copy of your own.")
+MISSING = tr(
+    "It needs ContentVec, which is not part of the studio: install it in Voices under RVC models, or run "
+    "`timbre-studio rvc fetch` (378 MB), or `timbre-studio rvc use FILE` with a copy of your own."
 )
 _OWN = "timbre-studio rvc use FILE"
 _TRAINING = re.compile(r"[GD]_\d+", re.IGNORECASE)  # what a training goes on from, not a model
@@ -79,10 +79,13 @@ def refuse_unconfined(studio: Studio, kind: str | None = RVC) -> None:
     from engine.rvc.sandbox_limits import limits_here
 
     if not limits_here().confine:
-        raise WrongState(tr(
-            "Models of RVC are switched off here: this system cannot keep them from what others have on this service. "
-            "Its host can allow them with --unconfined-models run.",
-        ), "unconfined")
+        raise WrongState(
+            tr(
+                "Models of RVC are switched off here: this system cannot keep them from what others have on this service. "
+                "Its host can allow them with --unconfined-models run."
+            ),
+            "unconfined",
+        )
 
 
 def contentvec(source: PinnedFile | None = None) -> Addition:

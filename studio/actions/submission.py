@@ -54,19 +54,29 @@ _LIMITS = {
         30.0,
     ),
     ANALYSIS: _Limit(
-        20, ntr(
+        20,
+        ntr(
             "{limit} recording is already waiting to be analysed: wait until it has finished.",
             "{limit} recordings are already waiting to be analysed: wait until some have finished.",
-        ), 5.0
+        ),
+        5.0,
     ),
-    BLEND: _Limit(4, ntr(
-        "{limit} blend is already queued or running: wait until it has finished.",
-        "{limit} blends are already queued or running: wait until one has finished.",
-    ), 10.0),
-    TEACHING: _Limit(2, ntr(
-        "{limit} imported voice is already teaching: wait until it has finished.",
-        "{limit} imported voices are already teaching: wait until one has finished.",
-    ), 60.0),
+    BLEND: _Limit(
+        4,
+        ntr(
+            "{limit} blend is already queued or running: wait until it has finished.",
+            "{limit} blends are already queued or running: wait until one has finished.",
+        ),
+        10.0,
+    ),
+    TEACHING: _Limit(
+        2,
+        ntr(
+            "{limit} imported voice is already teaching: wait until it has finished.",
+            "{limit} imported voices are already teaching: wait until one has finished.",
+        ),
+        60.0,
+    ),
 }
 
 

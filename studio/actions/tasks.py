@@ -57,9 +57,9 @@ class _AnyTask(Record):
     message: str
     error: str | None
     error_code: str | None
-    trace_id: Maybe[Annotated[
-        str | None, Field(description="Of its OpenTelemetry trace, if the service sends traces.")
-    ]] = field(default_factory=left_out)
+    trace_id: Maybe[
+        Annotated[str | None, Field(description="Of its OpenTelemetry trace, if the service sends traces.")]
+    ] = field(default_factory=left_out)
     attempt: Annotated[int, Field(ge=0)]
     created_at: Annotated[str | None, shown_as(Time)]
     started_at: Time | None

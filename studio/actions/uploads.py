@@ -83,17 +83,16 @@ def refuse_large(studio: Studio, upload: Path) -> None:
     try:
         size = upload.stat().st_size / MEGABYTE
     except FileNotFoundError as cause:
-        raise Invalid([("recording", tr(
-            '"{name}" has been deleted: add it again.',
-            name=upload.name,
-        ))], "upload_gone") from cause
+        raise Invalid(
+            [("recording", tr('"{name}" has been deleted: add it again.', name=upload.name))], "upload_gone"
+        ) from cause
     if most is not None and size > most:
-        sentence = (
-            tr(
-                '"{name}" has {size} MB; the limit for one upload is {most} MB: upload less at once, or convert the '
-                "recordings to flac or mp3.",
-                name=upload.name, size=math.ceil(size), most=most,
-            )
+        sentence = tr(
+            '"{name}" has {size} MB; the limit for one upload is {most} MB: upload less at once, or convert the '
+            "recordings to flac or mp3.",
+            name=upload.name,
+            size=math.ceil(size),
+            most=most,
         )
         raise Invalid([("recording", sentence + studio.service.raised_by("largest_upload_mb"))], "too_large")
 
@@ -198,10 +197,12 @@ def _refuse_plain(link: str) -> None:
 
 def _refuse_large(size: int, most: int) -> None:
     if size > most:
-        raise TooLarge(tr(
-            "The file has more than {most} MB: fetch it with a browser, and import it from there.",
-            most=numeral(most / 1000000.0, "g"),
-        ))
+        raise TooLarge(
+            tr(
+                "The file has more than {most} MB: fetch it with a browser, and import it from there.",
+                most=numeral(most / 1000000.0, "g"),
+            )
+        )
 
 
 def _name_in(link: str) -> str:

@@ -12,21 +12,50 @@ RESULTS = tr("Where the results go")  # a panel of the help
 DEFAULT_VOICE = "kathleen"
 FORMATS = ("wav", "flac", "mp3", "m4a", "ogg", "aiff")  # as engine.audio.encoders has them, which loads more
 
-Recording = Annotated[Path, typer.Argument(metavar="IN|-", help=tr(
-    "A recording: wav, flac, mp3, ogg, opus, aiff, m4a; - is standard input.",
-))]
-Form = Annotated[str | None, typer.Option("--format", metavar="|".join(FORMATS), rich_help_panel=RESULTS, help=tr(
-    "The format where -o names none, as with -o -. (Default: wav.)",
-))]
-VoiceId = Annotated[str, typer.Option("-v", "--voice", metavar="ID", autocompletion=complete_voice, help=tr(
-    "The voice to convert with; `voices` lists them.",
-))]
-Track = Annotated[int | None, typer.Option("--track", metavar="N", min=1, help=tr(
-    "Which sound track of a film or a recording of the screen to read, 1 for the first. Default: the one players play."
-))]
-Threads = Annotated[int | None, typer.Option("--threads", metavar="N", min=1, max=256, help=tr(
-    "How many processor cores to use at most. Default: all, or the environment's.",
-))]
+Recording = Annotated[
+    Path,
+    typer.Argument(metavar="IN|-", help=tr("A recording: wav, flac, mp3, ogg, opus, aiff, m4a; - is standard input.")),
+]
+Form = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="|".join(FORMATS),
+        rich_help_panel=RESULTS,
+        help=tr("The format where -o names none, as with -o -. (Default: wav.)"),
+    ),
+]
+VoiceId = Annotated[
+    str,
+    typer.Option(
+        "-v",
+        "--voice",
+        metavar="ID",
+        autocompletion=complete_voice,
+        help=tr("The voice to convert with; `voices` lists them."),
+    ),
+]
+Track = Annotated[
+    int | None,
+    typer.Option(
+        "--track",
+        metavar="N",
+        min=1,
+        help=tr(
+            "Which sound track of a film or a recording of the screen to read, 1 for the first. Default: the one players play."
+        ),
+    ),
+]
+Threads = Annotated[
+    int | None,
+    typer.Option(
+        "--threads",
+        metavar="N",
+        min=1,
+        max=256,
+        help=tr("How many processor cores to use at most. Default: all, or the environment's."),
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help=tr("Print JSON."))]
 Overwrite = Annotated[
     bool, typer.Option("--overwrite", help=tr("Replace files that exist; else a result gets a number."))

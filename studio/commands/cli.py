@@ -100,16 +100,13 @@ class Commands(TyperGroup):
         choose_language(args)
         choose_help(args)
         if ctx.info_name != PROGRAM and any(one.startswith(_COMPLETIONS) for one in args):
-            raise typer.BadParameter(tr(
-                "Completion is for the command {program}: call it by that name.",
-                program=PROGRAM,
-            ))
+            raise typer.BadParameter(
+                tr("Completion is for the command {program}: call it by that name.", program=PROGRAM)
+            )
         translate_help(self, ctx)
         return super().parse_args(ctx, args)
 
-    def resolve_command(
-        self, ctx: "Context", args: list[str]
-    ) -> "tuple[str | None, Command | None, list[str]]":
+    def resolve_command(self, ctx: "Context", args: list[str]) -> "tuple[str | None, Command | None, list[str]]":
         if args[0] in _WITH_SETTINGS:
             self.commands[args[0]] = _completed(args[0])
             translate_help(self.commands[args[0]], ctx)
@@ -171,9 +168,9 @@ def _show_version(wanted: bool) -> None:
 def root(
     language: Annotated[
         str,
-        typer.Option(OPTION, metavar="CODE", help=tr(
-            "Of messages and help: en, de, ja, ... (Default: the terminal's.)",
-        )),
+        typer.Option(
+            OPTION, metavar="CODE", help=tr("Of messages and help: en, de, ja, ... (Default: the terminal's.)")
+        ),
     ] = "",
     version: Annotated[
         bool, typer.Option("--version", is_eager=True, callback=_show_version, help=tr("Show the version and exit."))

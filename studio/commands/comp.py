@@ -27,16 +27,19 @@ def comp(
     takes: Annotated[list[Path], typer.Argument(metavar="TAKE...", help=tr("Its takes, as `convert` wrote them."))],
     choose: Annotated[
         str | None,
-        typer.Option(metavar="1,2,1", help=tr(
-            "The take for each phrase, 1 for the first; the last counts for all that follow. Without it, lists the "
-            "phrases.",
-        )),
+        typer.Option(
+            metavar="1,2,1",
+            help=tr(
+                "The take for each phrase, 1 for the first; the last counts for all that follow. Without it, lists the "
+                "phrases."
+            ),
+        ),
     ] = None,
     output: Annotated[
         str | None,
-        typer.Option("-o", "--output", metavar="OUT|-", help=tr(
-            "A file, or - for standard output. Default: TAKE.comp.wav.",
-        )),
+        typer.Option(
+            "-o", "--output", metavar="OUT|-", help=tr("A file, or - for standard output. Default: TAKE.comp.wav.")
+        ),
     ] = None,
     form: Form = None,
     overwrite: Overwrite = False,
@@ -68,11 +71,13 @@ def comp(
             _list_phrases(starts_s, as_json)
             return
         if len(chosen) > len(starts_s):
-            say(ntr(
-                "The recording has {count} phrase: the numbers after the first are left out.",
-                "The recording has {count} phrases: the numbers after those are left out.",
-                count=len(starts_s),
-            ))
+            say(
+                ntr(
+                    "The recording has {count} phrase: the numbers after the first are left out.",
+                    "The recording has {count} phrases: the numbers after those are left out.",
+                    count=len(starts_s),
+                )
+            )
         chosen = [*chosen, *chosen[-1:] * len(starts_s)][: len(starts_s)]
         refuse_other_recordings(source, takes)
         parts = parts_of(starts_s, chosen)
@@ -91,10 +96,7 @@ def _list_phrases(starts_s: list[float], as_json: bool) -> None:
         typer.echo(json.dumps({"phrases": [{"start_s": start_s} for start_s in starts_s]}, indent=2))
         return
     for number, start_s in enumerate(starts_s, 1):
-        typer.echo(f"{number:>3}  " + translated(tr(
-            "from {start_s} s",
-            start_s=numeral(start_s, ".2f"),
-        )))
+        typer.echo(f"{number:>3}  " + translated(tr("from {start_s} s", start_s=numeral(start_s, ".2f"))))
 
 
 def _voice_of_all(takes: list[Path]) -> "Statement | None":
@@ -103,10 +105,9 @@ def _voice_of_all(takes: list[Path]) -> "Statement | None":
 
     stated = [said for take in takes if (said := statement_of(take)) is not None]
     if len(voices := sorted({said.voice_name for said in stated})) > 1:
-        raise SettingsError(tr(
-            "The takes are in several voices, {voices}: choose those of one.",
-            voices=" and ".join(voices),
-        ))
+        raise SettingsError(
+            tr("The takes are in several voices, {voices}: choose those of one.", voices=" and ".join(voices))
+        )
     return stated[0] if stated else None
 
 

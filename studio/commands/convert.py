@@ -32,9 +32,10 @@ _SONGS = tr("Songs and several voices")
 
 Recordings = Annotated[
     list[Path],
-    typer.Argument(metavar="FILE|-", help=tr(
-        "Recordings, or folders of them: wav, flac, mp3, ogg, opus, aiff, m4a; - is standard input.",
-    )),
+    typer.Argument(
+        metavar="FILE|-",
+        help=tr("Recordings, or folders of them: wav, flac, mp3, ogg, opus, aiff, m4a; - is standard input."),
+    ),
 ]
 
 
@@ -100,20 +101,21 @@ def convert(
         ),
     ] = None,
     scores: Annotated[
-        bool,
-        typer.Option(
-            "--scores",
-            help=tr(
-                "Show how much of the performance each take kept.",
-            ),
-        ),
+        bool, typer.Option("--scores", help=tr("Show how much of the performance each take kept."))
     ] = False,
     as_json: AsJson = False,
     device: DeviceOption = "auto",
     threads: Threads = None,
-    jobs: Annotated[int, typer.Option("--jobs", metavar="N", min=1, max=64, help=tr(
-        "How many recordings to convert side by side; they share the cores, and the results are the same.",
-    ))] = 1,
+    jobs: Annotated[
+        int,
+        typer.Option(
+            "--jobs",
+            metavar="N",
+            min=1,
+            max=64,
+            help=tr("How many recordings to convert side by side; they share the cores, and the results are the same."),
+        ),
+    ] = 1,
     track: Track = None,
     separate: Annotated[
         bool, typer.Option("--separate", help=tr("FILE is a whole song."), rich_help_panel=_SONGS)
@@ -123,9 +125,7 @@ def convert(
         typer.Option(
             metavar="FILE|keep",
             rich_help_panel=_SONGS,
-            help=tr(
-                "Mix with this instrumental, or what is left of the song.",
-            ),
+            help=tr("Mix with this instrumental, or what is left of the song."),
         ),
     ] = None,
     offset: Annotated[

@@ -38,9 +38,9 @@ def _stated(meaning: str, shape: str = "TEXT") -> OptionInfo:
 def create(
     source: Annotated[
         list[Path],
-        typer.Argument(metavar="SOURCE...", help=tr(
-            "A zip or folder with model.json and audio/, or single recordings.",
-        )),
+        typer.Argument(
+            metavar="SOURCE...", help=tr("A zip or folder with model.json and audio/, or single recordings.")
+        ),
     ],
     name: Annotated[str | None, _stated(tr("The voice's name; required unless a model.json has it."))] = None,
     gender: Annotated[str | None, _stated(tr("The voice's gender."), "male|female")] = None,
@@ -56,9 +56,13 @@ def create(
     consent_by: Annotated[str | None, _stated(tr("Who agreed."))] = None,
     consent_date: Annotated[str | None, _stated(tr("Date of the agreement."), "YYYY-MM-DD")] = None,
     track: Track = None,
-    remove_music: Annotated[bool, typer.Option("--remove-music", help=tr(
-        "Take the voice out of recordings that have music, with `separation`; the originals are kept.",
-    ))] = False,
+    remove_music: Annotated[
+        bool,
+        typer.Option(
+            "--remove-music",
+            help=tr("Take the voice out of recordings that have music, with `separation`; the originals are kept."),
+        ),
+    ] = False,
 ) -> None:
     """Create a voice from recordings and examine them; prints the voice's id, which `train` takes."""
     from studio.actions.voices.datasets import create_examined
@@ -88,10 +92,13 @@ def create(
         name = find_model(studio.database, studio.local, identifier).name
     for line in report_lines(data_report, translated):
         typer.echo(line, err=True)
-    say(tr(
-        "{name} is ready to use, untrained: timbre-studio convert RECORDING --voice {identifier}",
-        name=name, identifier=identifier,
-    ))
+    say(
+        tr(
+            "{name} is ready to use, untrained: timbre-studio convert RECORDING --voice {identifier}",
+            name=name,
+            identifier=identifier,
+        )
+    )
     say(tr("Training makes it more like the recordings: timbre-studio train {identifier}", identifier=identifier))
     typer.echo(identifier)
 

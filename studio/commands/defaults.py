@@ -49,10 +49,7 @@ def own_defaults(commands: Mapping[str, "Command"], name: str) -> dict[str, obje
 def _by_parameter(command: "Command", table: object, path: Path) -> dict[str, object]:
     """Return values by the names of their parameters; those of commands below it in a mapping each."""
     if not isinstance(table, dict):
-        raise typer.BadParameter(tr(
-            '"{path}": options stand in the table of their command, as [convert].',
-            path=path,
-        ))
+        raise typer.BadParameter(tr('"{path}": options stand in the table of their command, as [convert].', path=path))
     below = command.commands if isinstance(command, TyperGroup) else {}
     options = [one for one in command.params if isinstance(one, TyperOption)]
     known = {name.lstrip("-"): one for one in options for name in one.opts if name.startswith("--")}
@@ -76,8 +73,12 @@ def _value(value: object) -> object:
 
 def _no_such(path: Path, name: str, known: Collection[str]) -> typer.BadParameter:
     if meant := nearest(name, known):
-        return typer.BadParameter(tr(
-            '"{path}": there is no command or option \'{name}\': did you mean {meant}?',
-            path=path, name=name, meant=meant,
-        ))
-    return typer.BadParameter(tr('"{path}": there is no command or option \'{name}\'.', path=path, name=name))
+        return typer.BadParameter(
+            tr(
+                "\"{path}\": there is no command or option '{name}': did you mean {meant}?",
+                path=path,
+                name=name,
+                meant=meant,
+            )
+        )
+    return typer.BadParameter(tr("\"{path}\": there is no command or option '{name}'.", path=path, name=name))

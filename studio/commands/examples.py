@@ -1,11 +1,15 @@
 """What is typed most often of each command: on top of its help, and tried by a test as far as typing goes."""
 
 EXAMPLES = {
-    "serve": ("serve", "serve --port 8000 --open-page off", "serve --host 0.0.0.0 --base-url https://voices.example.com"),
+    "serve": (
+        "serve",
+        "serve --port 8000 --open-page off",
+        "serve --host 0.0.0.0 --base-url https://voices.example.com",
+    ),
     "convert": (
         "convert vocal.wav --voice koguchi",
         "convert *.wav -v koguchi -o converted/ --takes 3",
-        'convert song.mp3 -v koguchi --separate --backing keep -o cover.flac',
+        "convert song.mp3 -v koguchi --separate --backing keep -o cover.flac",
     ),
     "mix": (
         "mix vocal.koguchi.wav backing.wav -o mix.wav",
@@ -98,11 +102,7 @@ EXAMPLES = {
         "notebooks --language de --out hefte",
         "notebooks --language ja --out notebooks",
     ),
-    "lessons": (
-        "lessons --out lessons",
-        "lessons --language de --out lessons",
-        "lessons --language ja --out lessons",
-    ),
+    "lessons": ("lessons --out lessons", "lessons --language de --out lessons", "lessons --language ja --out lessons"),
     "update": ("update", "update --quiet", "--language de update"),
     "demo": ("demo", "demo --voice koguchi", "demo --json"),
 }

@@ -21,10 +21,13 @@ def refuse_unknown_voice(voice: str) -> None:
     if service.database_url or service.storage_url or voice in (known := list(voice_ids())):
         return
     if meant := nearest(voice, known):
-        raise SettingsError(tr(
-            "There is no voice '{voice}': did you mean {meant}? `timbre-studio voices` lists them.",
-            voice=voice, meant=meant,
-        ))
+        raise SettingsError(
+            tr(
+                "There is no voice '{voice}': did you mean {meant}? `timbre-studio voices` lists them.",
+                voice=voice,
+                meant=meant,
+            )
+        )
     raise SettingsError(tr("There is no voice '{voice}'. `timbre-studio voices` lists them.", voice=voice))
 
 

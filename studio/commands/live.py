@@ -48,9 +48,7 @@ def live(
     source: Annotated[
         str, typer.Option("--input", metavar="FILE|DEVICE", help=tr("A recording, or a device by number or name."))
     ] = "",
-    output: Annotated[
-        str, typer.Option("--output", metavar="FILE|DEVICE", help=tr("A file or a device."))
-    ] = "",
+    output: Annotated[str, typer.Option("--output", metavar="FILE|DEVICE", help=tr("A file or a device."))] = "",
     channel: Annotated[
         str,
         typer.Option(
@@ -65,9 +63,9 @@ def live(
     devices: Annotated[bool, typer.Option("--devices", help=tr("List the sound devices and end."))] = False,
     measure: Annotated[
         float | None,
-        typer.Option("--measure", metavar="SECONDS", help=tr(
-            "Send chirps through the whole path and find them again.",
-        )),
+        typer.Option(
+            "--measure", metavar="SECONDS", help=tr("Send chirps through the whole path and find them again.")
+        ),
     ] = None,
     threads: Threads = None,
     **given: str | None,
@@ -98,9 +96,9 @@ def _input_number(channel: str) -> int | None:
     if channel.strip().lower() == _MIX:
         return None
     if not channel.strip().isdecimal() or int(channel) == 0:
-        raise EngineError(tr(
-            "--channel is the number of an input, such as 1 or 2, or mix, and not {channel}.", channel=channel,
-        ))
+        raise EngineError(
+            tr("--channel is the number of an input, such as 1 or 2, or mix, and not {channel}.", channel=channel)
+        )
     return int(channel)
 
 
@@ -114,9 +112,7 @@ def _voice(voice: str) -> "Voice":
         return load_voice(usable_voice_folder(studio, studio.local, voice, report, "cpu"))
 
 
-def _convert_file(
-    source: Path, target: Path, voice: "Voice", settings: "LiveSettings", number: int | None
-) -> None:
+def _convert_file(source: Path, target: Path, voice: "Voice", settings: "LiveSettings", number: int | None) -> None:
     """Convert a recording as it would be converted live; the delay is taken out of the result."""
     from engine.analysis.recording import analyse
     from engine.analysis.voice_presence import SILENT
@@ -141,10 +137,13 @@ def _convert_file(
         samples, converter = convert_recording(audio.mono(), audio.rate, voice, settings, report)
     statement = live_statement(voice, settings, source)
     write_audio(target, Audio(samples[None], audio.rate, statement, audio.place))
-    say(tr(
-        "{name}; live this would come {delay_s} ms later.",
-        name=voice.card.name, delay_s=numeral(1000 * converter.delay_s, ".0f"),
-    ))
+    say(
+        tr(
+            "{name}; live this would come {delay_s} ms later.",
+            name=voice.card.name,
+            delay_s=numeral(1000 * converter.delay_s, ".0f"),
+        )
+    )
 
 
 def _measure(voice: "Voice", settings: "LiveSettings", seconds: float, given: int | None) -> None:
@@ -168,11 +167,16 @@ def _measure(voice: "Voice", settings: "LiveSettings", seconds: float, given: in
                 "{threads} threads: algorithm {delay_s} ms, measured {delay_p50_s} ms (p50), {delay_p99_s} ms (p99), "
                 "{found} of {chirps} chirps found; work {work_p50} (p50), {work_p99} (p99) of real time; {glitches} "
                 "glitches in {seconds} s.",
-                threads=threads, delay_s=numeral(1000 * converter.delay_s, ".0f"),
+                threads=threads,
+                delay_s=numeral(1000 * converter.delay_s, ".0f"),
                 delay_p50_s=numeral(1000 * found.delay_p50_s, ".0f"),
-                delay_p99_s=numeral(1000 * found.delay_p99_s, ".0f"), found=found.found, chirps=found.chirps,
-                work_p50=numeral(found.work_p50, ".2f"), work_p99=numeral(found.work_p99, ".2f"),
-                glitches=found.glitches, seconds=numeral(seconds, "g"),
+                delay_p99_s=numeral(1000 * found.delay_p99_s, ".0f"),
+                found=found.found,
+                chirps=found.chirps,
+                work_p50=numeral(found.work_p50, ".2f"),
+                work_p99=numeral(found.work_p99, ".2f"),
+                glitches=found.glitches,
+                seconds=numeral(seconds, "g"),
             )
         )
 
@@ -187,11 +191,13 @@ def _sounddevice() -> ModuleType:
     try:
         import sounddevice
     except (ImportError, OSError) as cause:  # the package, or PortAudio
-        raise EngineError(tr(
-            "Sound devices need the package sounddevice and the PortAudio library: {install}"
-            " (on Debian also: apt install libportaudio2). Files work without them.",
-            install=add_extra("live"),
-        )) from cause
+        raise EngineError(
+            tr(
+                "Sound devices need the package sounddevice and the PortAudio library: {install}"
+                " (on Debian also: apt install libportaudio2). Files work without them.",
+                install=add_extra("live"),
+            )
+        ) from cause
     return sounddevice
 
 
@@ -310,10 +316,9 @@ def _opened(
             )
         )  # fmt: skip
     except (sounddevice.PortAudioError, ValueError) as cause:
-        raise EngineError(tr(
-            "The sound device cannot be used: {cause}. --devices lists those there are.",
-            cause=cause,
-        )) from cause
+        raise EngineError(
+            tr("The sound device cannot be used: {cause}. --devices lists those there are.", cause=cause)
+        ) from cause
 
 
 def _input_count(sounddevice: ModuleType, device: int | str | None, number: int | None) -> int:
@@ -338,12 +343,10 @@ def _usable_rate(sounddevice: ModuleType, devices: _Devices, count: int) -> int:
 
 
 def _too_slow(settings: "LiveSettings") -> str:
-    return (
-        tr(
-            "This machine is too slow for blocks of {block_ms} ms: choose --block-ms {longer_ms}, or close other "
-            "programs.",
-            block_ms=settings.block_ms, longer_ms=2 * settings.block_ms,
-        )
+    return tr(
+        "This machine is too slow for blocks of {block_ms} ms: choose --block-ms {longer_ms}, or close other programs.",
+        block_ms=settings.block_ms,
+        longer_ms=2 * settings.block_ms,
     )
 
 

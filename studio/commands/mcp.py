@@ -16,6 +16,7 @@ def mcp() -> None:
     The assistant starts it itself. It needs no server, and the extra `mcp`: pip install 'timbre-studio[mcp]'.
     """
     from studio.commands.in_process import local_studio
+
     if find_spec("mcp") is None:
         raise EngineError(tr("Assistants need another package: {install}.", install=add_extra("mcp")))
     from studio.mcp_server import build_server

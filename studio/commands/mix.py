@@ -21,9 +21,12 @@ def mix(
     backing: Annotated[Path, typer.Argument(metavar="BACKING|-", help=tr("The instrumental."))],
     output: Annotated[
         str,
-        typer.Option("-o", "--output", metavar="OUT|-", help=tr(
-            "A file (.wav, .flac, .mp3, .m4a, .ogg, .aiff), or - for standard output.",
-        )),
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="OUT|-",
+            help=tr("A file (.wav, .flac, .mp3, .m4a, .ogg, .aiff), or - for standard output."),
+        ),
     ],
     form: Form = None,
     original: Annotated[
@@ -62,10 +65,13 @@ def mix(
             say(note)
         with progress_bar() as report, rendered_in([target], backing, written, installation) as [rendered]:
             done = mix_files(lanes, rendered, report=report, installation=installation)
-        say(tr(
-            "The vocal begins {offset_s} s from the backing ({reason}).",
-            offset_s=numeral(found.offset_s, "+.3f"), reason=found.reason,
-        ))
+        say(
+            tr(
+                "The vocal begins {offset_s} s from the backing ({reason}).",
+                offset_s=numeral(found.offset_s, "+.3f"),
+                reason=found.reason,
+            )
+        )
         if done.gain_db:
             say(tr("Both are {gain_db} dB lower, so that nothing clips.", gain_db=numeral(-done.gain_db, ".1f")))
         typer.echo(target)

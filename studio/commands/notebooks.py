@@ -72,10 +72,9 @@ def lab(
     try:
         from jupyterlab.labapp import main
     except ImportError as cause:
-        raise EngineError(tr(
-            "Notebooks need other packages: {install}.",
-            install=add_packages("jupyterlab", "ipywidgets"),
-        )) from cause
+        raise EngineError(
+            tr("Notebooks need other packages: {install}.", install=add_packages("jupyterlab", "ipywidgets"))
+        ) from cause
 
     copy_notebooks(out, terminal_language())
     sys.exit(main([*context.args, str(out.absolute())]))
@@ -96,10 +95,9 @@ def bundled() -> list[Path]:
     """Return the notebooks that came with the studio. Raises EngineError if none did."""
     found = sorted(FOLDER.glob("*" + _KIND)) or sorted(installed_files(_KIND))
     if not found:
-        raise EngineError(tr(
-            "The notebooks are missing; install the project again: {install}",
-            install=install_again(),
-        ))
+        raise EngineError(
+            tr("The notebooks are missing; install the project again: {install}", install=install_again())
+        )
     return found
 
 

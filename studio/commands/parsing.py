@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 def command_group(about: str, no_args_is_help: bool = False) -> typer.Typer:
     """Return a group to add commands to; about: its help."""
     return typer.Typer(
-        cls=_Group,
-        help=about,
-        no_args_is_help=no_args_is_help,
-        add_completion=False,
-        pretty_exceptions_enable=False,
+        cls=_Group, help=about, no_args_is_help=no_args_is_help, add_completion=False, pretty_exceptions_enable=False
     )
 
 

@@ -16,10 +16,13 @@ PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 def refuse_unknown_plot(target: Path | None) -> None:
     """Raise SettingsError for an unsupported file type, before any work is done."""
     if target and target.suffix.lower() not in PLOT_SUFFIXES:
-        raise SettingsError(tr(
-            'Plots cannot be written as "{name}": use {plot_suffixes}.',
-            name=target.name, plot_suffixes=", ".join(PLOT_SUFFIXES),
-        ))
+        raise SettingsError(
+            tr(
+                'Plots cannot be written as "{name}": use {plot_suffixes}.',
+                name=target.name,
+                plot_suffixes=", ".join(PLOT_SUFFIXES),
+            )
+        )
 
 
 def write_figure(figure: "Figure", target: Path) -> None:

@@ -46,9 +46,9 @@ projects = command_group(tr("List, name, export and delete recordings with every
 def list_all(
     context: typer.Context,
     search: Annotated[str, typer.Option(metavar="WORDS", help=tr("In the names of project, file or voice."))] = "",
-    since: Annotated[str, typer.Option(metavar="DAY", help=tr(
-        "Only what was made since this day, as 2026-03-31.",
-    ))] = "",
+    since: Annotated[
+        str, typer.Option(metavar="DAY", help=tr("Only what was made since this day, as 2026-03-31."))
+    ] = "",
     as_json: Annotated[bool, typer.Option("--json", help=tr("Print JSON."))] = False,
 ) -> None:
     """List the projects, the last changed first."""
@@ -134,10 +134,9 @@ def delete(project: ProjectId, yes: Yes = False) -> None:
         found = _project(studio, project)
         if not yes:
             name, count = found.shown_name, len(found.conversions)
-            ask_before_deleting(tr(
-                "Delete {name}, its recording, and all takes of its {count} conversions?",
-                name=name, count=count,
-            ))
+            ask_before_deleting(
+                tr("Delete {name}, its recording, and all takes of its {count} conversions?", name=name, count=count)
+            )
         count = delete_project(studio, studio.local, found.id)
     say(ntr("Deleted {count} conversion.", "Deleted {count} conversions.", count=count))
 
@@ -149,9 +148,9 @@ def _project(studio: "Studio", name: str) -> "Project":
     try:
         return find_project(studio.database, studio.local.id, _id_of(studio, name))
     except NotFound as cause:
-        raise SettingsError(tr(
-            "There is no project '{name}': `timbre-studio projects` lists them.", name=name,
-        )) from cause
+        raise SettingsError(
+            tr("There is no project '{name}': `timbre-studio projects` lists them.", name=name)
+        ) from cause
 
 
 def _id_of(studio: "Studio", name: str) -> str:

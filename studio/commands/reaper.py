@@ -27,11 +27,13 @@ def reaper(
     """Write a script for REAPER that converts the selected item into a new take of it; prints its path."""
     place = folder or _usual_folder() / "Scripts"
     if not (place if folder else place.parent).is_dir():
-        raise EngineError(tr(
-            'REAPER has no folder "{folder}" here. In REAPER, choose Options > Show REAPER resource path, and give the '
-            "folder Scripts in it to this command.",
-            folder=place,
-        ))
+        raise EngineError(
+            tr(
+                'REAPER has no folder "{folder}" here. In REAPER, choose Options > Show REAPER resource path, and give the '
+                "folder Scripts in it to this command.",
+                folder=place,
+            )
+        )
     place.mkdir(exist_ok=True)
     target, settings = place / SCRIPT.name, place / _SETTINGS
     if target.exists() and _first_line(target) != _first_line(SCRIPT):

@@ -29,11 +29,13 @@ def _without_results(given: Sequence[Path]) -> Sequence[Path]:
     left_out = len(results)
     if left_out in (0, len(files)):
         return given
-    say(ntr(
-        "{count} result of earlier conversions is left out; name it alone to convert it.",
-        "{count} results of earlier conversions are left out; name them alone to convert them.",
-        count=left_out,
-    ))
+    say(
+        ntr(
+            "{count} result of earlier conversions is left out; name it alone to convert it.",
+            "{count} results of earlier conversions are left out; name them alone to convert them.",
+            count=left_out,
+        )
+    )
     return [path for path in given if path not in results]
 
 

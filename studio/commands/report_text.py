@@ -24,7 +24,9 @@ def report_lines(report: "DataReport", translate: Callable[[str], str] = str) ->
         ntr(
             "{recordings} recording, {total_s}, of which {usable_s} can be used for training",
             "{recordings} recordings, {total_s}, of which {usable_s} can be used for training",
-            recordings=len(report.recordings), total_s=in_words(report.total_s), usable_s=in_words(report.usable_s),
+            recordings=len(report.recordings),
+            total_s=in_words(report.total_s),
+            usable_s=in_words(report.usable_s),
         ),
     )
     yield from writer.findings("", report.findings)
@@ -33,11 +35,14 @@ def report_lines(report: "DataReport", translate: Callable[[str], str] = str) ->
         yield from writer.findings(f"{one.name}: ", one.findings)
     if len(noted) > MOST_RECORDINGS:
         rest = len(noted) - MOST_RECORDINGS
-        yield writer.line("", ntr(
-            "and {rest} more recording; report --json lists them all",
-            "and {rest} more recordings; report --json lists them all",
-            rest=rest,
-        ))
+        yield writer.line(
+            "",
+            ntr(
+                "and {rest} more recording; report --json lists them all",
+                "and {rest} more recordings; report --json lists them all",
+                rest=rest,
+            ),
+        )
     for file in report.left_out[:MOST_RECORDINGS]:
         yield writer.line("warn", file.reason, f"{file.name}: ")
     if len(report.left_out) > MOST_RECORDINGS:

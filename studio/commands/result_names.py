@@ -50,10 +50,13 @@ class ResultNames:
         refuse_unknown_suffix(self._usual.lower())
         refuse_unknown_suffix(self.suffix.lower())
         if self.form and self.suffix.lower() != self._usual.lower():
-            raise SettingsError(tr(
-                "-o names a {suffix} file, and --format says {form}: leave one of them out.",
-                suffix=self.suffix, form=self.form,
-            ))
+            raise SettingsError(
+                tr(
+                    "-o names a {suffix} file, and --format says {form}: leave one of them out.",
+                    suffix=self.suffix,
+                    form=self.form,
+                )
+            )
 
     def check(self, recordings: Sequence[Path], is_tried: bool = False) -> None:
         """Make the folder, and refuse what cannot become the results of these recordings, before any work is done.

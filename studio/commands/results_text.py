@@ -61,16 +61,26 @@ class TakesPrinter:
         facts, about = done.facts, shown_path(done.recording) if self.several else ""
         name = facts.model
         if facts.untrained and not any("error" not in record for record in self.records):
-            say(tr(
-                "{name} is untrained: timbre-studio train {voice} makes it more like the recordings.",
-                name=done.name, voice=name,
-            ))
+            say(
+                tr(
+                    "{name} is untrained: timbre-studio train {voice} makes it more like the recordings.",
+                    name=done.name,
+                    voice=name,
+                )
+            )
         used = self.preset if self.preset != "auto" else facts.style
-        say(tr("{name}, {used}, not transposed.", name=done.name, used=used) if not facts.transpose else ntr(
-            "{name}, {used}, transposed by {transpose} semitone.",
-            "{name}, {used}, transposed by {transpose} semitones.",
-            transpose=numeral(facts.transpose, "+g"), name=done.name, used=used,
-        ), about)
+        say(
+            tr("{name}, {used}, not transposed.", name=done.name, used=used)
+            if not facts.transpose
+            else ntr(
+                "{name}, {used}, transposed by {transpose} semitone.",
+                "{name}, {used}, transposed by {transpose} semitones.",
+                transpose=numeral(facts.transpose, "+g"),
+                name=done.name,
+                used=used,
+            ),
+            about,
+        )
         for sentence in done.warnings:
             say(sentence, about)
 

@@ -23,11 +23,17 @@ def status() -> None:
     path = contentvec_path()
     show(path if path.exists() else tr("ContentVec is missing: imported models cannot convert yet."))
     for one in SOURCES:
-        show(tr(
-            "{file_name}: {megabytes} MB, {licence}, {origin}, {url}, sha256 {sha256}",
-            file_name=one.file_name, megabytes=one.megabytes, licence=one.licence, origin=one.origin, url=one.url,
-            sha256=one.sha256,
-        ))
+        show(
+            tr(
+                "{file_name}: {megabytes} MB, {licence}, {origin}, {url}, sha256 {sha256}",
+                file_name=one.file_name,
+                megabytes=one.megabytes,
+                licence=one.licence,
+                origin=one.origin,
+                url=one.url,
+                sha256=one.sha256,
+            )
+        )
 
 
 @rvc.command()
@@ -43,10 +49,16 @@ def fetch(
     from studio.commands.in_process import local_studio
 
     source = SOURCES[1 if small else 0]
-    say(tr(
-        "{name}, {megabytes} MB, licence {licence}, by {origin}: {url}",
-        name=source.name, megabytes=source.megabytes, licence=source.licence, origin=source.origin, url=source.url,
-    ))
+    say(
+        tr(
+            "{name}, {megabytes} MB, licence {licence}, by {origin}: {url}",
+            name=source.name,
+            megabytes=source.megabytes,
+            licence=source.licence,
+            origin=source.origin,
+            url=source.url,
+        )
+    )
     if not yes:
         confirm_or_abort(tr("Fetch it?"))
     with local_studio() as studio, progress_bar() as report:
@@ -56,9 +68,9 @@ def fetch(
 @rvc.command()
 @in_one_sentence
 def use(
-    path: Annotated[Path, typer.Argument(metavar="FILE", help=tr(
-        "pytorch_model.bin, hubert_base.pt, or their folder.",
-    ))],
+    path: Annotated[
+        Path, typer.Argument(metavar="FILE", help=tr("pytorch_model.bin, hubert_base.pt, or their folder."))
+    ],
 ) -> None:
     """Take ContentVec from a file or folder that you have."""
     from studio.actions.rvc_models import use_contentvec
@@ -73,9 +85,8 @@ def use(
 def teach(
     voice: Annotated[str, typer.Argument(metavar="NAME", help=tr("The id of an imported voice; `voices` lists them."))],
     recordings: Annotated[
-        list[Path] | None, typer.Argument(metavar="RECORDINGS", help=tr(
-            "Dry vocals, or a zip, besides the bundled ones.",
-        ))
+        list[Path] | None,
+        typer.Argument(metavar="RECORDINGS", help=tr("Dry vocals, or a zip, besides the bundled ones.")),
     ] = None,
     name: Annotated[str, typer.Option(help=tr("The new voice's name. Default: that of the imported one."))] = "",
     epochs: Annotated[int, typer.Option(help=tr("Epochs of the training that follows; 0 leaves it out."))] = 100,
@@ -98,10 +109,12 @@ def teach(
         identifier = str(taught.model_id)
         if taught.warning:
             say(taught.warning)
-        say(tr(
-            "{identifier} has its recordings. Stopped? timbre-studio train {identifier} goes on.",
-            identifier=identifier,
-        ))
+        say(
+            tr(
+                "{identifier} has its recordings. Stopped? timbre-studio train {identifier} goes on.",
+                identifier=identifier,
+            )
+        )
         if epochs:
             carry_out(studio, lambda here: start_training(here, here.local, identifier, epochs), device, False)
         for line in score_lines(model_view(studio, studio.local, identifier)):

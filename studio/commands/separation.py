@@ -54,10 +54,16 @@ def fetch(
         found = separator_state(studio.settings.separators)
         if file is None and found.path is None:
             one = found.file
-            say(tr(
-                "{name}, {megabytes} MB, licence {licence}, by {origin}: {url}",
-                name=one.name, megabytes=one.megabytes, licence=one.licence, origin=one.origin, url=one.url,
-            ))
+            say(
+                tr(
+                    "{name}, {megabytes} MB, licence {licence}, by {origin}: {url}",
+                    name=one.name,
+                    megabytes=one.megabytes,
+                    licence=one.licence,
+                    origin=one.origin,
+                    url=one.url,
+                )
+            )
             if not yes:
                 confirm_or_abort(tr("Fetch it?"))
         with progress_bar() as report:

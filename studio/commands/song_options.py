@@ -42,9 +42,9 @@ class SongOptions:
         if self.backing == KEEP_BACKING and not self.separate:
             raise SettingsError(tr("--backing keep needs --separate: the backing is what is left of the song."))
         if len(recordings) > 1:
-            raise SettingsError(tr(
-                "A song, or a recording in several voices, is one recording: convert one at a time.",
-            ))
+            raise SettingsError(
+                tr("A song, or a recording in several voices, is one recording: convert one at a time.")
+            )
         if takes > 1:
             raise SettingsError(tr("A song, or a recording in several voices, is made in one take: leave --takes out."))
         if effects not in (None, "off"):

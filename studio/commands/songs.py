@@ -120,11 +120,17 @@ def _say(task: "Task", facts: ResultView, unsigned: str | None, names: Mapping[s
     for voice in rendered.voices or ():
         voices[str(voice.model)] = {"style": voice.vocal_style, "transpose": voice.transpose}
         name = names.get(str(voice.model), voice.model)
-        say(tr("{name}, {used}, not transposed.", name=name, used=voice.vocal_style) if not voice.transpose else ntr(
-            "{name}, {used}, transposed by {transpose} semitone.",
-            "{name}, {used}, transposed by {transpose} semitones.",
-            transpose=numeral(voice.transpose, "+g"), name=name, used=voice.vocal_style,
-        ))
+        say(
+            tr("{name}, {used}, not transposed.", name=name, used=voice.vocal_style)
+            if not voice.transpose
+            else ntr(
+                "{name}, {used}, transposed by {transpose} semitone.",
+                "{name}, {used}, transposed by {transpose} semitones.",
+                transpose=numeral(voice.transpose, "+g"),
+                name=name,
+                used=voice.vocal_style,
+            )
+        )
     for note in (facts.warning, *facts.notes):
         if note:
             say(note)

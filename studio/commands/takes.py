@@ -212,10 +212,9 @@ def _copied(studio: "Studio", recording: Path, target: Path) -> Path:
         refuse_full_disk(studio, recording.stat().st_size)
         return on_track(shutil.copyfile(recording, target), track_of(recording))
     except OSError as cause:
-        raise AudioError(tr(
-            '"{name}" cannot be copied: {strerror}.',
-            name=recording.name, strerror=cause.strerror or cause,
-        )) from cause
+        raise AudioError(
+            tr('"{name}" cannot be copied: {strerror}.', name=recording.name, strerror=cause.strerror or cause)
+        ) from cause
 
 
 def _written(
@@ -230,9 +229,7 @@ def _written(
     with scratch_folder(studio) as place:
         for number, target in enumerate(targets, 1):
             rendered = studio.storage.fetch(key_of_take(task, number), place)
-            reason = write_result(
-                rendered, target, wanted.form, recording, statement, studio.installation, lowered_db
-            )
+            reason = write_result(rendered, target, wanted.form, recording, statement, studio.installation, lowered_db)
             unsigned = unsigned or reason
     return Converted(recording, targets, facts, statement, keep_or_delete(studio, task, wanted), unsigned)
 

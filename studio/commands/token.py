@@ -43,16 +43,25 @@ def create(
     with token_database() as database:
         made, secret = create_token(database, _account(database, account, make=True), name, expires_s)
     if made.expires_at is None:
-        say(tr(
-            "Token '{name}' ({id}) of account '{account}' is valid until it is revoked.",
-            name=made.name, id=made.id, account=made.account,
-        ))
+        say(
+            tr(
+                "Token '{name}' ({id}) of account '{account}' is valid until it is revoked.",
+                name=made.name,
+                id=made.id,
+                account=made.account,
+            )
+        )
     else:
         until = _written(made.expires_at)
-        say(tr(
-            "Token '{name}' ({id}) of account '{account}' is valid until {until}.",
-            name=made.name, id=made.id, account=made.account, until=until,
-        ))
+        say(
+            tr(
+                "Token '{name}' ({id}) of account '{account}' is valid until {until}.",
+                name=made.name,
+                id=made.id,
+                account=made.account,
+                until=until,
+            )
+        )
     complain(tr("The token is shown only once. Keep it like a password:"))
     typer.echo(secret)
 
@@ -88,10 +97,9 @@ def revoke(
 
     with token_database() as database:
         gone = revoke_token(database, which, None if account is None else _account(database, account))
-    say(tr(
-        "Token '{name}' ({id}) of account '{account}' is revoked.",
-        name=gone.name, id=gone.id, account=gone.account,
-    ))
+    say(
+        tr("Token '{name}' ({id}) of account '{account}' is revoked.", name=gone.name, id=gone.id, account=gone.account)
+    )
 
 
 @contextmanager

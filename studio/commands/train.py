@@ -29,9 +29,8 @@ def train(
         bool, typer.Option("--estimate", help=tr("Only estimate how long a training takes here, from the beginning."))
     ] = False,
     afresh: Annotated[
-        bool, typer.Option("--afresh", help=tr(
-            "Discard the training so far and start again; the finished voice stays.",
-        ))
+        bool,
+        typer.Option("--afresh", help=tr("Discard the training so far and start again; the finished voice stays.")),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help=tr("Print the estimate as JSON."))] = False,
     device: DeviceOption = "auto",
@@ -106,7 +105,9 @@ def _print_estimate(studio: "Studio", voice: str, plan: "TrainingPlan", device: 
         ntr(
             "{total_s} for {epochs} epoch: {epoch_s} s for each epoch, {evaluation_s} s for each evaluation.",
             "{total_s} for {epochs} epochs: {epoch_s} s for each epoch, {evaluation_s} s for each evaluation.",
-            epochs=plan.epochs, total_s=rounded_duration(estimate.total_s), epoch_s=numeral(estimate.epoch_s, ".1f"),
+            epochs=plan.epochs,
+            total_s=rounded_duration(estimate.total_s),
+            epoch_s=numeral(estimate.epoch_s, ".1f"),
             evaluation_s=numeral(estimate.evaluation_s, ".1f"),
         )
     )
@@ -128,12 +129,16 @@ def _print_course(studio: "Studio", voice: str) -> None:
     for event in history.events:
         say(tr("epoch {epoch}: {text}", epoch=event["epoch"], text=event["text"]))
     best = history.best
-    say(ntr(
-        "Trained for {epochs} epoch; kept: epoch {best}, likeness {likeness}, pitch error {cents} cents.",
-        "Trained for {epochs} epochs; kept: epoch {best}, likeness {likeness}, pitch error {cents} cents.",
-        epochs=history.epoch, best=best["epoch"], likeness=numeral(best["likeness"], ".3f"),
-        cents=numeral(best["pitch_error_cents"], ".0f"),
-    ))
+    say(
+        ntr(
+            "Trained for {epochs} epoch; kept: epoch {best}, likeness {likeness}, pitch error {cents} cents.",
+            "Trained for {epochs} epochs; kept: epoch {best}, likeness {likeness}, pitch error {cents} cents.",
+            epochs=history.epoch,
+            best=best["epoch"],
+            likeness=numeral(best["likeness"], ".3f"),
+            cents=numeral(best["pitch_error_cents"], ".0f"),
+        )
+    )
     folder = studio.storage.folder(f"{model.dataset_key}/{TRAINING_FOLDER}")
     if folder is not None:
         write_figure(plot_learning_curves(history), folder / CURVES_FILE)

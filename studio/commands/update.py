@@ -62,11 +62,14 @@ def find_newest() -> Newest:
     if (place / _PROJECT).is_file():
         text = (place / _CHANGES).read_text(encoding="utf-8") if (place / _CHANGES).is_file() else ""
         return Newest(_version_in((place / _PROJECT).read_text(encoding="utf-8")), install_from(source), text)
-    raise EngineError(tr(
-        'It was installed from "{source}", where no versions can be looked up; get the newest one, and install it: '
-        "{command}",
-        source=source, command=install_from("FOLDER"),
-    ))
+    raise EngineError(
+        tr(
+            'It was installed from "{source}", where no versions can be looked up; get the newest one, and install it: '
+            "{command}",
+            source=source,
+            command=install_from("FOLDER"),
+        )
+    )
 
 
 def _in_repository(folder: Path, runs_from_there: bool) -> Newest:

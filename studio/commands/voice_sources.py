@@ -81,7 +81,9 @@ def _fetched(studio: "Studio", link: str, place: Path, yes: bool) -> Path:
     say(
         tr(
             "{name}: {megabytes} MB, SHA-256 {digest}",
-            name=fetched.path.name, megabytes=numeral(fetched.size / 1e6, ".1f"), digest=fetched.sha256,
+            name=fetched.path.name,
+            megabytes=numeral(fetched.size / 1e6, ".1f"),
+            digest=fetched.sha256,
         )
     )
     return fetched.path
@@ -128,5 +130,5 @@ def _confirmed(question: str) -> None:
 
 
 _UNANSWERED = tr(
-    "Nothing was imported: there was no answer. Use --yes with --licence and --consent to skip the questions.",
+    "Nothing was imported: there was no answer. Use --yes with --licence and --consent to skip the questions."
 )

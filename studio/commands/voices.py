@@ -26,12 +26,10 @@ if TYPE_CHECKING:  # the database takes a moment to load
 
 READY = tr("ready")
 _PACKAGE, _NETWORKS = ".voice.zip", ".onnx"
-_COLUMNS = (
-    tr("id"), tr("name"), tr("voice type"), tr("range"), tr("gender"), tr("language"), tr("genre"), tr("state")
-)
-VoiceId = Annotated[str, typer.Argument(
-    metavar="ID", autocompletion=complete_voice, help=tr("A voice; `voices` lists them."),
-)]
+_COLUMNS = (tr("id"), tr("name"), tr("voice type"), tr("range"), tr("gender"), tr("language"), tr("genre"), tr("state"))
+VoiceId = Annotated[
+    str, typer.Argument(metavar="ID", autocompletion=complete_voice, help=tr("A voice; `voices` lists them."))
+]
 
 voices = command_group(tr("List, export, import, blend and delete voices."))
 
@@ -94,16 +92,12 @@ def export_voice(
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o",
-            "--output",
-            metavar="OUT",
-            help=tr("A file or a folder. Default: ID.voice.zip in this folder."),
+            "-o", "--output", metavar="OUT", help=tr("A file or a folder. Default: ID.voice.zip in this folder.")
         ),
     ] = None,
     overwrite: Overwrite = False,
     onnx: Annotated[
-        bool,
-        typer.Option("--onnx", help=tr("For other programs: a folder of networks with a host. Default: ID.onnx.")),
+        bool, typer.Option("--onnx", help=tr("For other programs: a folder of networks with a host. Default: ID.onnx."))
     ] = False,
 ) -> None:
     """Export a voice as a file to import elsewhere; prints its path."""
@@ -133,9 +127,9 @@ def import_voices(
     ] = None,
     replaced: Annotated[
         str | None,
-        typer.Option("--replace", metavar="ID", help=tr(
-            "Replace the model and profile of this voice; recordings stay.",
-        )),
+        typer.Option(
+            "--replace", metavar="ID", help=tr("Replace the model and profile of this voice; recordings stay.")
+        ),
     ] = None,
     index: Annotated[
         str | None, typer.Option(metavar="FILE", help=tr("The .index of a model of RVC, or a link to it."))
@@ -222,19 +216,19 @@ def blend(
         done = carry_out(studio, lambda here: start_blend(here, here.local, first, second, share, name or ""))
         assert done is not None
         made = find_model(studio.database, studio.local, done.result_as(NewVoice).model_id)
-    say(tr(
-        "{description} Licence: {licence}.",
-        description=made.card.description, licence=made.card.licence or tr("not stated"),
-    ))
+    say(
+        tr(
+            "{description} Licence: {licence}.",
+            description=made.card.description,
+            licence=made.card.licence or tr("not stated"),
+        )
+    )
     typer.echo(made.id)
 
 
 @voices.command()
 @in_one_sentence
-def delete(
-    voice: VoiceId,
-    yes: Yes = False,
-) -> None:
+def delete(voice: VoiceId, yes: Yes = False) -> None:
     """Delete one of your voices with its recordings and its training."""
     from studio.actions.voices.voice import delete_model, refuse_undeletable
     from studio.commands.in_process import local_studio

@@ -121,10 +121,9 @@ def known_language(wish: str) -> str:
     """Return the code of the language that is wished for. Raises typer.BadParameter if there is none like it."""
     code = chosen_by([wish]).code
     if code == ENGLISH and not wish.lower().startswith(ENGLISH):
-        raise typer.BadParameter(tr(
-            "There is no language '{wish}': choose one of {languages}.",
-            wish=wish, languages=", ".join(LANGUAGES),
-        ))
+        raise typer.BadParameter(
+            tr("There is no language '{wish}': choose one of {languages}.", wish=wish, languages=", ".join(LANGUAGES))
+        )
     return code
 
 

@@ -104,9 +104,7 @@ class _Backend(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.NetworkStream:
-        return _Stream(
-            self._calls.connect_tcp(host, port, timeout, local_address, socket_options), self._answer_s
-        )
+        return _Stream(self._calls.connect_tcp(host, port, timeout, local_address, socket_options), self._answer_s)
 
 
 class _Stream(httpcore.NetworkStream):

@@ -43,8 +43,7 @@ def blend(job: Job) -> None:
 def _voice(job: Job, model_id: str) -> "Voice":
     context = job.context
     folder = retry(
-        lambda: voice_folder(context.storage, find_model(context.database, job.account, model_id)),
-        SHORT_PATIENCE_S,
+        lambda: voice_folder(context.storage, find_model(context.database, job.account, model_id)), SHORT_PATIENCE_S
     )
     voice = context.voices.voice(folder)
     if voice.card.is_imported:

@@ -209,9 +209,7 @@ def _converted(job: Job, source: Path, targets: list[Path], settings: "Chosen", 
     from engine.conversion.convert import convert_file
 
     report, context = within(job.heartbeat.report, 0.0, _CONVERTING_SHARE), job.context
-    return convert_file(
-        source, targets, voice, settings, report, context.device, context.installation, context.threads
-    )
+    return convert_file(source, targets, voice, settings, report, context.device, context.installation, context.threads)
 
 
 def _voice(job: Job, asked: Conversion) -> "AnyVoice":

@@ -84,11 +84,7 @@ def sweep(database: Database, storage: Storage, service: ServiceSettings) -> Swe
 
 def _delete_old(database: Database, storage: Storage, kept_s: float) -> int:
     """Delete recordings and results of conversions that ended long ago, and mark their rows."""
-    old = and_(
-        tasks.c.kind == CONVERSION,
-        tasks.c.finished_at < Now() - kept_s,
-        tasks.c.outputs_deleted_at.is_(None),
-    )
+    old = and_(tasks.c.kind == CONVERSION, tasks.c.finished_at < Now() - kept_s, tasks.c.outputs_deleted_at.is_(None))
     deleted = 0
     while rows := _some(database, old):
         for row in rows:

@@ -145,7 +145,8 @@ class _Session:
                 tr(
                     "This machine is too slow for blocks of {block_ms} ms: each would take {work} ms. Choose larger "
                     "blocks, or close other programs.",
-                    block_ms=wanted.block_ms, work=numeral(work * wanted.block_ms, ".0f"),
+                    block_ms=wanted.block_ms,
+                    work=numeral(work * wanted.block_ms, ".0f"),
                 )
             )
         self._folder, self._profile_path, profile = folder, folder / "profile.safetensors", None

@@ -39,8 +39,8 @@ from studio.tracing import Stages, note_failure, span, trace_id_of
 
 Outcome = Literal["completed", "failed", "cancelled", "given back", "lost", "broken"]
 INTERNAL = "internal"
-_INTERNAL_TEXT = (
-    tr("An internal error stopped this task, and retries failed too. The details are in the log of the service.")
+_INTERNAL_TEXT = tr(
+    "An internal error stopped this task, and retries failed too. The details are in the log of the service."
 )
 _MEMORY_TEXT = tr("There was not enough memory for this: close other programs, or try a shorter recording.")
 _OUTCOMES: Mapping[str, Outcome] = {"queued": "given back", "failed": "failed", "cancelled": "cancelled"}

@@ -140,10 +140,9 @@ def recognised(content_type: str, head: bytes) -> tuple[str, bytes]:
         return URLENCODED, b""
     if said == JSON or said.endswith("+json"):
         return JSON, b""
-    raise NotReadable(tr(
-        "The body cannot be read. Send it as {kinds_taken}.",
-        kinds_taken=_KINDS_TAKEN,
-    ), "body_not_readable")
+    raise NotReadable(
+        tr("The body cannot be read. Send it as {kinds_taken}.", kinds_taken=_KINDS_TAKEN), "body_not_readable"
+    )
 
 
 def _malformed(text: str) -> Invalid:
@@ -175,11 +174,13 @@ class _Target:
     def count_part(self) -> None:
         self.parts += 1
         if self.parts > MOST_PARTS:
-            raise _malformed(ntr(
-                "The form has more than {most_parts} field.",
-                "The form has more than {most_parts} fields.",
-                most_parts=MOST_PARTS,
-            ))
+            raise _malformed(
+                ntr(
+                    "The form has more than {most_parts} field.",
+                    "The form has more than {most_parts} fields.",
+                    most_parts=MOST_PARTS,
+                )
+            )
 
     def form(self) -> Form:
         self.names.without(self.others)
@@ -258,7 +259,8 @@ def too_large(largest: int, raised_by: str = "") -> StudioError:
     """Return the error for an upload over the limit, with the sentence of `ServiceSettings.raised_by`."""
     text = tr(
         "The upload is larger than {largest} MB. Send a smaller file.{raised_by}",
-        largest=numeral(largest / 1000000.0, "g"), raised_by=raised_by,
+        largest=numeral(largest / 1000000.0, "g"),
+        raised_by=raised_by,
     )
     return TooLarge(text, "too_large")
 
@@ -329,11 +331,13 @@ class _Multipart:
             raise _malformed(tr("A part of the form has no name in its Content-Disposition."))
         self._name = _field_text("body", options[b"name"])
         if len(self._name) > LONGEST_NAME:
-            raise _malformed(ntr(
-                "The name of a field has more than {longest_name} character.",
-                "The name of a field has more than {longest_name} characters.",
-                longest_name=LONGEST_NAME,
-            ))
+            raise _malformed(
+                ntr(
+                    "The name of a field has more than {longest_name} character.",
+                    "The name of a field has more than {longest_name} characters.",
+                    longest_name=LONGEST_NAME,
+                )
+            )
         encoding = _latin(self._headers.get(b"content-transfer-encoding", b"")).strip().lower()
         if encoding not in _PLAIN_ENCODINGS:
             raise _malformed(tr("Parts of the form must not have a Content-Transfer-Encoding."))
@@ -356,11 +360,9 @@ class _Multipart:
     def _too_long(self) -> str:
         if self._name not in self._target.names.files:
             return tr("{name} is too long for a field.", name=self._name)
-        return (
-            tr(
-                "{name} is too long for a field; a file must be sent with its name, as curl does for -F field=@file.",
-                name=self._name,
-            )
+        return tr(
+            "{name} is too long for a field; a file must be sent with its name, as curl does for -F field=@file.",
+            name=self._name,
         )
 
     def _end_part(self) -> None:
@@ -390,11 +392,13 @@ class _Plain:
         for name, value in pairs:
             self._target.count_part()
             if len(name) > LONGEST_NAME:
-                raise _malformed(ntr(
-                    "The name of a field has more than {longest_name} character.",
-                    "The name of a field has more than {longest_name} characters.",
-                    longest_name=LONGEST_NAME,
-                ))
+                raise _malformed(
+                    ntr(
+                        "The name of a field has more than {longest_name} character.",
+                        "The name of a field has more than {longest_name} characters.",
+                        longest_name=LONGEST_NAME,
+                    )
+                )
             if self._target.has(name) and value is not None:
                 self._target.add_field(name, _plain_text(name, value))
                 if not isinstance(value, str):
@@ -407,11 +411,13 @@ def _urlencoded_fields(body: bytes) -> list[tuple[str, str]]:
             body.decode("ascii").strip(), keep_blank_values=True, errors="strict", max_num_fields=MOST_PARTS
         )
     except ValueError as cause:
-        raise _malformed(ntr(
-            "The body is not an urlencoded UTF-8 form of at most {most_parts} field.",
-            "The body is not an urlencoded UTF-8 form of at most {most_parts} fields.",
-            most_parts=MOST_PARTS,
-        )) from cause
+        raise _malformed(
+            ntr(
+                "The body is not an urlencoded UTF-8 form of at most {most_parts} field.",
+                "The body is not an urlencoded UTF-8 form of at most {most_parts} fields.",
+                most_parts=MOST_PARTS,
+            )
+        ) from cause
 
 
 class _Pairs(list[tuple[str, object]]):

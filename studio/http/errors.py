@@ -84,12 +84,10 @@ _FIELD_TEXTS = {  # by pydantic's kinds, filled in with the field's name and the
     "less_than": tr("{name} must be below {lt}."),
     "less_than_equal": tr("{name} must be at most {le}."),
     "string_too_short": ntr(
-        "{name} must have at least {min_length} character.",
-        "{name} must have at least {min_length} characters.",
+        "{name} must have at least {min_length} character.", "{name} must have at least {min_length} characters."
     ),
     "string_too_long": ntr(
-        "{name} must have at most {max_length} character.",
-        "{name} must have at most {max_length} characters.",
+        "{name} must have at most {max_length} character.", "{name} must have at most {max_length} characters."
     ),
     "literal_error": tr("{name} must be {expected}."),
     "enum": tr("{name} must be {expected}."),

@@ -91,9 +91,7 @@ class ServerState:
 class ServiceMiddleware:
     """ASGI middleware around the whole app that handles only the addresses of the service."""
 
-    def __init__(
-        self, app: ASGIApp, studio: Studio, state: ServerState, metrics: Metrics, rights: RightsWatch
-    ) -> None:
+    def __init__(self, app: ASGIApp, studio: Studio, state: ServerState, metrics: Metrics, rights: RightsWatch) -> None:
         self._app, self._studio, self._state, self._metrics, self._rights = app, studio, state, metrics, rights
         self._buckets: dict[str, Bucket] = {}
         self._reads = SharedReads(studio.database, studio.service.reads_per_minute)
@@ -200,9 +198,7 @@ class ServiceMiddleware:
         with ExitStack() as room:
             scope["state"]["room"] = room
             if not small and account is not None:
-                room.enter_context(
-                    self._state.upload(account.id, service.uploads_at_once, service.uploads_per_account)
-                )
+                room.enter_context(self._state.upload(account.id, service.uploads_at_once, service.uploads_per_account))
             yield
 
     def _note(self, scope: Scope, exchange: "Exchange", area: str, took_s: float) -> None:

@@ -17,8 +17,11 @@ from engine.texts import tr
 from studio.settings.service import LOOPBACK, ServiceSettings, is_for_this_machine
 
 _NOT_HERE = (
-    tr("This page can only be opened on its own machine. To let others in, start the studio with --base-url and the "
-    "address they use: it then requires a token.") + "\n"
+    tr(
+        "This page can only be opened on its own machine. To let others in, start the studio with --base-url and the "
+        "address they use: it then requires a token."
+    )
+    + "\n"
 )
 _FOREIGN = tr("This request comes from a page of another site. Open the studio's own page.") + "\n"
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})

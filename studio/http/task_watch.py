@@ -28,10 +28,7 @@ class TaskWatch:
     """Watches the tasks that calls of one server wait for. For its event loop alone."""
 
     def __init__(
-        self,
-        database: Database,
-        ends: Callable[[], bool],
-        pause: Callable[[], Awaitable[None]] | None = None,
+        self, database: Database, ends: Callable[[], bool], pause: Callable[[], Awaitable[None]] | None = None
     ) -> None:
         """Watch tasks of this database. ends: whether the server shuts down. pause: waits between two looks."""
         self._database, self._ends, self._pause = database, ends, pause or partial(asyncio.sleep, _LOOK_S)

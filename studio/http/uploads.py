@@ -82,20 +82,22 @@ class Arrival:
             with anyio.fail_after(self._stalled_s):
                 came = await piece
         except TimeoutError as cause:
-            raise HTTPException(408, ntr(
-                "The upload stalled for {stalled_s} second. Send it again.",
-                "The upload stalled for {stalled_s} seconds. Send it again.",
-                stalled_s=numeral(self._stalled_s, "g"),
-            )) from cause
+            raise HTTPException(
+                408,
+                ntr(
+                    "The upload stalled for {stalled_s} second. Send it again.",
+                    "The upload stalled for {stalled_s} seconds. Send it again.",
+                    stalled_s=numeral(self._stalled_s, "g"),
+                ),
+            ) from cause
         self._waited_s += time.monotonic() - started_s
         self._received += size_of(came)
         if self._waited_s > PACE_S:
             if self._received < self._least_rate * self._waited_s:
                 least = tr("{least_rate} kB a second", least_rate=numeral(self._least_rate / 1000, "g"))
-                raise HTTPException(408, tr(
-                    "The upload is slower than {least}. Send it over a faster connection.",
-                    least=least,
-                ))
+                raise HTTPException(
+                    408, tr("The upload is slower than {least}. Send it over a faster connection.", least=least)
+                )
             self._waited_s, self._received = 0.0, 0
         return came
 

@@ -70,10 +70,14 @@ def make_folder(folder: Path) -> None:
 
 
 def _unusable(folder: Path, why: str) -> SettingsError:
-    return SettingsError(tr(
-        'The folder "{folder}" cannot be used ({why}): set {home_variable} to another folder.',
-        folder=folder, why=why, home_variable=HOME_VARIABLE,
-    ))
+    return SettingsError(
+        tr(
+            'The folder "{folder}" cannot be used ({why}): set {home_variable} to another folder.',
+            folder=folder,
+            why=why,
+            home_variable=HOME_VARIABLE,
+        )
+    )
 
 
 def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
@@ -100,17 +104,15 @@ def trace_exporter(environment: Mapping[str, str] | None = None) -> str | None:
     if exporter == "none" or given.get("OTEL_SDK_DISABLED") == "true":
         return None
     if exporter not in ("otlp", "console"):
-        raise SettingsError(tr(
-            "OTEL_TRACES_EXPORTER must be otlp, console or none, not {exporter}.",
-            exporter=exporter,
-        ))
+        raise SettingsError(
+            tr("OTEL_TRACES_EXPORTER must be otlp, console or none, not {exporter}.", exporter=exporter)
+        )
     protocols = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
     protocol = next((given[name] for name in protocols if given.get(name)), "http/protobuf")
     if exporter == "otlp" and protocol != "http/protobuf":
-        raise SettingsError(tr(
-            "{protocols} must be http/protobuf, not {protocol}.",
-            protocols=protocols[1], protocol=protocol,
-        ))
+        raise SettingsError(
+            tr("{protocols} must be http/protobuf, not {protocol}.", protocols=protocols[1], protocol=protocol)
+        )
     return exporter
 
 
@@ -163,13 +165,18 @@ def _refuse_former(environment: Mapping[str, str]) -> None:
     given = {name for name, text in environment.items() if text.strip()}
     for name, now in _REPLACED.items():
         if PREFIX + name.upper() in given:
-            raise SettingsError(tr(
-                "{variable} is not a setting any more: set {other} in its place.",
-                variable=PREFIX + name.upper(), other=PREFIX + now.upper(),
-            ))
+            raise SettingsError(
+                tr(
+                    "{variable} is not a setting any more: set {other} in its place.",
+                    variable=PREFIX + name.upper(),
+                    other=PREFIX + now.upper(),
+                )
+            )
     for one in fields(ServiceConstants):
         if PREFIX + one.name.upper() in given:
-            raise SettingsError(tr(
-                "{variable} is not a setting any more: remove it from the environment.",
-                variable=PREFIX + one.name.upper(),
-            ))
+            raise SettingsError(
+                tr(
+                    "{variable} is not a setting any more: remove it from the environment.",
+                    variable=PREFIX + one.name.upper(),
+                )
+            )

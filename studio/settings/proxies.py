@@ -50,11 +50,13 @@ def proxy_for(url: str) -> str | None:
     address = known[scheme].strip()
     address = address if "://" in address else f"http://{address}"
     if not _is_usable(address):
-        raise SettingsError(tr(
-            "The proxy that {variable} names cannot be used: set it to one that begins with http://, or take it out of "
-            "the environment.",
-            variable=_variable(scheme),
-        ))
+        raise SettingsError(
+            tr(
+                "The proxy that {variable} names cannot be used: set it to one that begins with http://, or take it out of "
+                "the environment.",
+                variable=_variable(scheme),
+            )
+        )
     return address
 
 
@@ -66,11 +68,14 @@ def certificates() -> ssl.SSLContext:
         return httpx.create_ssl_context()
     except OSError as cause:
         variable = next((name for name in _CERTIFICATES if os.environ.get(name)), _CERTIFICATES[0])
-        raise SettingsError(tr(
-            "The certificates that {variable} names cannot be read ({strerror}): set it to a file of them, or take it "
-            "out of the environment.",
-            variable=variable, strerror=cause.strerror or cause,
-        )) from cause
+        raise SettingsError(
+            tr(
+                "The certificates that {variable} names cannot be read ({strerror}): set it to a file of them, or take it "
+                "out of the environment.",
+                variable=variable,
+                strerror=cause.strerror or cause,
+            )
+        ) from cause
 
 
 def unusable_variables(environment: Mapping[str, str] | None = None) -> list[str]:

@@ -73,31 +73,34 @@ class ServiceSettings(ServiceConstants):
         tr("Open the page in the browser of this machine once it is served: auto (on its own terminal), on or off."),
         ("auto", "on", "off"),
     )
-    database_url: str = text_setting(
-        "", tr("sqlite:///FILE or postgresql://...; default: a file in the data folder.")
-    )
+    database_url: str = text_setting("", tr("sqlite:///FILE or postgresql://...; default: a file in the data folder."))
     storage_url: str = text_setting("", tr("s3://BUCKET/PREFIX?endpoint=...; default: the data folder."))
     executor: str = text_setting(
         "local", tr("Where tasks run: processes here, a Ray cluster, or not here."), ("local", "ray", "none")
     )
     ray_address: str = text_setting("", tr("HOST:PORT of the Ray cluster; by default executor=ray starts one here."))
-    ray_conversion_gpus: float = setting(0.0, 0.0, 16.0, tr(
-        "GPUs, or a share of one, that Ray reserves for a conversion.",
-    ))
+    ray_conversion_gpus: float = setting(
+        0.0, 0.0, 16.0, tr("GPUs, or a share of one, that Ray reserves for a conversion.")
+    )
     ray_training_gpus: float = setting(0.0, 0.0, 16.0, tr("GPUs, or a share of one, that Ray reserves for a training."))
-    ray_trainings: int = setting(4, 0, 100_000, tr(
-        "Concurrent trainings on the Ray cluster, in addition to conversions.",
-    ))
-    conversion_workers: int = setting(0, 0, 64, tr(
-        "Concurrent conversions on this machine; 0: one, and more as they are needed and its cores and memory allow.",
-    ))
+    ray_trainings: int = setting(
+        4, 0, 100_000, tr("Concurrent trainings on the Ray cluster, in addition to conversions.")
+    )
+    conversion_workers: int = setting(
+        0,
+        0,
+        64,
+        tr(
+            "Concurrent conversions on this machine; 0: one, and more as they are needed and its cores and memory allow."
+        ),
+    )
     training_workers: int = setting(1, 0, 16, tr("Concurrent trainings on this machine, in addition to conversions."))
     device: str = text_setting(
         "auto", tr("The device for the networks; auto uses a GPU that has been tested."), ("auto", "cpu", "cuda", "mps")
     )
-    threads: int = setting(0, 0, 256, tr(
-        "Processor cores that a conversion or training uses at most; 0: all, shared by those at work.",
-    ))
+    threads: int = setting(
+        0, 0, 256, tr("Processor cores that a conversion or training uses at most; 0: all, shared by those at work.")
+    )
     largest_upload_mb: int = setting(100, 1, 100_000, tr("The largest request, in millions of bytes."))
     longest_audio_minutes: float = setting(60.0, 0.05, 1440.0, tr("The longest recording accepted."))
     largest_conversion_minutes: float = setting(
@@ -107,9 +110,9 @@ class ServiceSettings(ServiceConstants):
     conversions_per_account: int = setting(100, 1, 1_000_000, tr("Queued or running conversions per account."))
     trainings_per_account: int = setting(10, 1, 100_000, tr("Queued or running trainings per account."))
     models_per_account: int = setting(1000, 1, 10_000_000, tr("Voices per account."))
-    keep_outputs_days: float = setting(0.0, 0.0, 36_500.0, tr(
-        "Recordings and results are deleted after this; 0: never.",
-    ))
+    keep_outputs_days: float = setting(
+        0.0, 0.0, 36_500.0, tr("Recordings and results are deleted after this; 0: never.")
+    )
     credentials: str = text_setting("on", tr("Sign results as synthetic with C2PA content credentials."), ("on", "off"))
     certificate: str = text_setting(
         "", tr("PEM file of a certificate to sign with, and its authorities; default: our own.")
@@ -125,20 +128,17 @@ class ServiceSettings(ServiceConstants):
         "public",
         tr(
             "Addresses that calls may have results reported to (callback_url): public ones, any (also of this machine "
-            "and of private networks), or off.",
+            "and of private networks), or off."
         ),
         ("public", "any", "off"),
     )
     unconfined_models: str = text_setting(
         "refuse",
-        tr(
-            "Models of RVC where this system cannot confine them (see doctor) and others have accounts: refuse or run.",
-        ),
+        tr("Models of RVC where this system cannot confine them (see doctor) and others have accounts: refuse or run."),
         ("refuse", "run"),
     )
     speech_url: str = text_setting(
-        "",
-        tr("A speech service like OpenAI's, as http://127.0.0.1:8880/v1, whose speech /v1/audio/speech converts."),
+        "", tr("A speech service like OpenAI's, as http://127.0.0.1:8880/v1, whose speech /v1/audio/speech converts.")
     )
     speech_voice: str = text_setting("alloy", tr("The voice that this service speaks with."))
     speech_model: str = text_setting("tts-1", tr("The model that this service speaks with."))
@@ -148,10 +148,9 @@ class ServiceSettings(ServiceConstants):
     def __post_init__(self) -> None:
         check_settings(self)
         if not _PATH.fullmatch(self.path_prefix):
-            raise SettingsError(tr(
-                "root_path must be a path like /studio, not {path_prefix}.",
-                path_prefix=self.path_prefix,
-            ))
+            raise SettingsError(
+                tr("root_path must be a path like /studio, not {path_prefix}.", path_prefix=self.path_prefix)
+            )
         if self.speech_url:
             _refuse_no_address(self.speech_url)
 
@@ -178,9 +177,10 @@ class ServiceSettings(ServiceConstants):
 
     def raised_by(self, limit: str) -> str:
         """Return a sentence, after a space, on how to raise a limit of this name; none in a demo."""
-        return "" if self.is_demo else " " + tr(
-            "Its host can raise this limit with --{value}.",
-            value=limit.replace("_", "-"),
+        return (
+            ""
+            if self.is_demo
+            else " " + tr("Its host can raise this limit with --{value}.", value=limit.replace("_", "-"))
         )
 
     @property
@@ -217,9 +217,9 @@ def _refuse_no_address(speech_url: str) -> None:
     try:
         checked_address(speech_url, private=True)
     except SettingsError as cause:
-        raise SettingsError(tr(
-            "speech_url must be an address like http://127.0.0.1:8880/v1, not {speech_url}.", speech_url=speech_url
-        )) from cause
+        raise SettingsError(
+            tr("speech_url must be an address like http://127.0.0.1:8880/v1, not {speech_url}.", speech_url=speech_url)
+        ) from cause
 
 
 def is_for_this_machine(service: ServiceSettings) -> bool:

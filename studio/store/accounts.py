@@ -38,10 +38,9 @@ def local_account(database: Database) -> Account:
 def find_account(database: Database, name: str) -> Account:
     """Return the account called `name`. Raises NotFound."""
     return _select_account(
-        database, accounts.c.name == checked_name(name, tr("An account")), tr(
-            "There is no account '{name}' here.",
-            name=name,
-        )
+        database,
+        accounts.c.name == checked_name(name, tr("An account")),
+        tr("There is no account '{name}' here.", name=name),
     )
 
 
@@ -63,10 +62,9 @@ def create_account(database: Database, name: str) -> Account:
         with database.write() as connection:
             connection.execute(insert(accounts).values(_row_of(account)))
     except IntegrityError as cause:
-        raise Invalid([("name", tr(
-            "There is already an account '{name}': choose another name.",
-            name=name,
-        ))]) from cause
+        raise Invalid(
+            [("name", tr("There is already an account '{name}': choose another name.", name=name))]
+        ) from cause
     return account
 
 
@@ -89,11 +87,19 @@ def _row_of(account: Account) -> Columns:
 def checked_name(name: str, what: str) -> str:
     """Return the name of an account or a token. Raises Invalid."""
     if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
-        raise Invalid([("name", ntr(
-            "{what} needs a name of 1 to {longest_name} printable character.",
-            "{what} needs a name of 1 to {longest_name} printable characters.",
-            longest_name=LONGEST_NAME, what=what,
-        ))])
+        raise Invalid(
+            [
+                (
+                    "name",
+                    ntr(
+                        "{what} needs a name of 1 to {longest_name} printable character.",
+                        "{what} needs a name of 1 to {longest_name} printable characters.",
+                        longest_name=LONGEST_NAME,
+                        what=what,
+                    ),
+                )
+            ]
+        )
     return name
 
 

@@ -145,10 +145,10 @@ def find_model(database: Database, account: Account, model_id: str) -> Model:
         for voice in _demo_voices():
             if voice.id == model_id:
                 return voice
-    raise NotFound(tr(
-        "There is no voice '{model_id}'. GET /models lists the voices you can use.",
-        model_id=model_id,
-    ), "model_not_found")
+    raise NotFound(
+        tr("There is no voice '{model_id}'. GET /models lists the voices you can use.", model_id=model_id),
+        "model_not_found",
+    )
 
 
 def find_usable(database: Database, account: Account, model_id: str, untrained: bool = False) -> Model:
@@ -189,10 +189,9 @@ def list_models(
     """Return the published fields of usable voices, the account's own and the demo voices, by name; and the `cursor` of
     the next page. q: words to find in their texts. Raises Invalid."""
     if limit is not None and not 1 <= limit <= MOST_LISTED:
-        raise Invalid([("limit", tr(
-            "limit must be 1 to {most_listed}, not {limit}.",
-            most_listed=MOST_LISTED, limit=limit,
-        ))])
+        raise Invalid(
+            [("limit", tr("limit must be 1 to {most_listed}, not {limit}.", most_listed=MOST_LISTED, limit=limit))]
+        )
     after = None if cursor is None else sort_values(cursor, str, str)
     wanted = {name: str(value) for name, value in filters.items() if value is not None}
     words = folded(q).split() if q else []
@@ -250,7 +249,8 @@ def refuse_too_many(connection: Connection, account_id: str, service: ServiceSet
         text = ntr(
             "There is already {most} voice: delete it to create another.{hint}",
             "There are already {most} voices: delete one to create another.{hint}",
-            most=most, hint=hint,
+            most=most,
+            hint=hint,
         )
         raise TooMany(text, _LATER_S, "too_many_models")
 

@@ -140,9 +140,9 @@ def open_database(url: str, busy_s: float = BUSY_S, create: bool = True) -> Data
         if parsed.drivername == "postgresql":
             parsed = parsed.set(drivername="postgresql+psycopg")
         if parsed.get_backend_name() not in ("sqlite", "postgresql"):
-            raise SettingsError(tr(
-                "The database must be sqlite:///FILE or postgresql://..., not {name}.", name=parsed.drivername
-            ))
+            raise SettingsError(
+                tr("The database must be sqlite:///FILE or postgresql://..., not {name}.", name=parsed.drivername)
+            )
         if parsed.get_backend_name() == "sqlite":
             if create:
                 _create_sqlite(parsed.database)
@@ -161,10 +161,9 @@ def open_database(url: str, busy_s: float = BUSY_S, create: bool = True) -> Data
             tr("The database's address is not valid. Write it as sqlite:///FILE or postgresql://...")
         ) from cause
     except ImportError as cause:
-        raise SettingsError(tr(
-            "PostgreSQL requires another package: {install}.",
-            install=add_extra("postgres"),
-        )) from cause
+        raise SettingsError(
+            tr("PostgreSQL requires another package: {install}.", install=add_extra("postgres"))
+        ) from cause
     return Database(engine)
 
 
@@ -174,10 +173,13 @@ def _create_sqlite(file: str | None) -> None:
     make_folder(Path(file).parent)
     _keep_private(Path(file))
     if Path(file).exists() and not os.access(file, os.R_OK | os.W_OK):
-        raise SettingsError(tr(
-            'The database "{file}" is another user\'s, or cannot be written to: set {home_variable} to another folder.',
-            file=file, home_variable=HOME_VARIABLE,
-        ))
+        raise SettingsError(
+            tr(
+                'The database "{file}" is another user\'s, or cannot be written to: set {home_variable} to another folder.',
+                file=file,
+                home_variable=HOME_VARIABLE,
+            )
+        )
 
 
 def _open_sqlite(url: URL, busy_s: float) -> Engine:
@@ -289,7 +291,7 @@ def _trouble(cause: Exception) -> Exception | None:
     if busy:
         return Unavailable(tr("The database is busy. Try again in a moment."), RETRY_S, "database_busy")
     if away:
-        return Unavailable(tr(
-            "The database cannot be reached. Try again in a moment.",
-        ), RETRY_S, "database_unreachable")
+        return Unavailable(
+            tr("The database cannot be reached. Try again in a moment."), RETRY_S, "database_unreachable"
+        )
     return None

@@ -13,7 +13,6 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 
-
 def make_locked(folder: Path) -> Callable[[], None]:
     """Make a folder that is locked from its first moment on; return what lets it go, as `lock` does. Raises OSError."""
     unfinished = folder.with_name(f".{secrets.token_hex(8)}{UNFINISHED}")

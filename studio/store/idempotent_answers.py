@@ -4,7 +4,6 @@
 both exist, or neither does. Each account and each of the POST calls has its own keys.
 """
 
-
 from pydantic import JsonValue
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, select
 
@@ -27,11 +26,19 @@ def recall(connection: Connection, account_id: str, call: str, key: str, fingerp
     used with different content.
     """
     if not 0 < len(key) <= LONGEST_KEY or not key.isprintable():
-        raise Invalid([(FIELD, ntr(
-            "The {field} must have 1 to {longest_key} printable character.",
-            "The {field} must have 1 to {longest_key} printable characters.",
-            longest_key=LONGEST_KEY, field=FIELD,
-        ))])
+        raise Invalid(
+            [
+                (
+                    FIELD,
+                    ntr(
+                        "The {field} must have 1 to {longest_key} printable character.",
+                        "The {field} must have 1 to {longest_key} printable characters.",
+                        longest_key=LONGEST_KEY,
+                        field=FIELD,
+                    ),
+                )
+            ]
+        )
     _lock(connection, account_id, call, key)
     known = select(answers.c.fingerprint, answers.c.answer).where(
         _named(account_id, call, key), answers.c.created_at > Now() - KEPT_S

@@ -75,9 +75,7 @@ def find_project(database: Database, account_id: str, project_id: str) -> Projec
     return Project(full, row.name if row else None, timeline, conversions)
 
 
-def save_project(
-    connection: Connection, account_id: str, project_id: str, name: str, timeline: Timeline
-) -> None:
+def save_project(connection: Connection, account_id: str, project_id: str, name: str, timeline: Timeline) -> None:
     """Store what the user says about a project; name: "" for the recording's."""
     values = {"name": name, "texts": folded(name), "timeline": asdict(timeline)}
     added = insert_into(connection, projects).values(account_id=account_id, id=project_id, **values)
@@ -104,8 +102,12 @@ def _full_id(database: Database, account_id: str, project_id: str) -> str:
     if not ids:
         raise NotFound(tr("There is no such project."), "project_not_found")
     if len(ids) > 1:
-        raise Invalid([("project", tr(
-            "Several projects begin with '{project_id}': write more of the id.",
-            project_id=project_id,
-        ))])
+        raise Invalid(
+            [
+                (
+                    "project",
+                    tr("Several projects begin with '{project_id}': write more of the id.", project_id=project_id),
+                )
+            ]
+        )
     return str(ids[0])

@@ -125,8 +125,13 @@ def _take(
 
 
 def _too_many(per_minute: int, wait_s: float) -> TooMany:
-    return TooMany(ntr(
-        "More than {per_minute} call per minute. Continue in {wait_s} s.",
-        "More than {per_minute} calls per minute. Continue in {wait_s} s.",
-        per_minute=per_minute, wait_s=math.ceil(wait_s),
-    ), wait_s, "rate_limit")
+    return TooMany(
+        ntr(
+            "More than {per_minute} call per minute. Continue in {wait_s} s.",
+            "More than {per_minute} calls per minute. Continue in {wait_s} s.",
+            per_minute=per_minute,
+            wait_s=math.ceil(wait_s),
+        ),
+        wait_s,
+        "rate_limit",
+    )

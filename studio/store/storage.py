@@ -336,14 +336,15 @@ def _open_s3(url: str, data: Path) -> ObjectStorage:
             tr("The storage's address is not valid: it must be s3://BUCKET/PREFIX?endpoint=...")
         ) from cause
     if parsed.scheme != "s3" or not parsed.netloc or "@" in parsed.netloc or ":" in parsed.netloc:
-        raise SettingsError(
-            tr("The storage must be s3://BUCKET/PREFIX?endpoint=..., with the keys in AWS_ variables.")
-        )
+        raise SettingsError(tr("The storage must be s3://BUCKET/PREFIX?endpoint=..., with the keys in AWS_ variables."))
     if unknown := [name for name in options if name not in _S3_OPTIONS]:
-        raise SettingsError(tr(
-            "The storage's address may have {s3_options}, not {unknown}.",
-            s3_options=" and ".join(_S3_OPTIONS), unknown=", ".join(unknown),
-        ))
+        raise SettingsError(
+            tr(
+                "The storage's address may have {s3_options}, not {unknown}.",
+                s3_options=" and ".join(_S3_OPTIONS),
+                unknown=", ".join(unknown),
+            )
+        )
     config = cast("S3Config", options)
     try:
         store = S3Store(

@@ -233,8 +233,5 @@ leader_locks = Table(
 )
 
 secrets = Table(
-    "secrets",
-    METADATA,
-    Column("name", String(32), primary_key=True),
-    Column("value", LargeBinary, nullable=False),
+    "secrets", METADATA, Column("name", String(32), primary_key=True), Column("value", LargeBinary, nullable=False)
 )

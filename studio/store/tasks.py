@@ -180,9 +180,7 @@ def submit(
 
 
 def _done(result: Json) -> Columns:
-    return {
-        "state": "completed", "progress": 1.0, "result": _plain(result), "started_at": Now(), "finished_at": Now(),
-    }
+    return {"state": "completed", "progress": 1.0, "result": _plain(result), "started_at": Now(), "finished_at": Now()}
 
 
 def _turn(connection: Connection, account_id: str, queue: str) -> float:
@@ -474,8 +472,11 @@ def find(database: Database, account_id: str, task_id: str, kind: str | None = N
         raise NotFound(
             tr(
                 "This task is a {kind}, not a {wanted}. GET /tasks/{id} reports its state.",
-                kind=row.kind, wanted=kind, id=row.id,
-            ), "task_not_found"
+                kind=row.kind,
+                wanted=kind,
+                id=row.id,
+            ),
+            "task_not_found",
         )
     return _task(row)
 
@@ -501,10 +502,9 @@ def list_tasks(
     wanted: in place of state and kind. UNLISTED kinds are included only if requested.
     """
     if not 1 <= limit <= MOST_LISTED:
-        raise Invalid([("limit", tr(
-            "limit must be 1 to {most_listed}, not {limit}.",
-            most_listed=MOST_LISTED, limit=limit,
-        ))])
+        raise Invalid(
+            [("limit", tr("limit must be 1 to {most_listed}, not {limit}.", most_listed=MOST_LISTED, limit=limit))]
+        )
     place = row_of(tasks.c.created_at, tasks.c.id)
     found_by = (wanted or TaskFilter(state, kind)).condition()
     selected = select(tasks).where(tasks.c.account_id == account_id, found_by)

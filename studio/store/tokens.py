@@ -79,16 +79,23 @@ def revoke_token(database: Database, id_or_name: str, account: Account | None = 
     valid = [token for token in list_tokens(database, account) if token.is_valid]
     meant = [one for one in valid if one.id == id_or_name] or [one for one in valid if one.name == id_or_name]
     if not meant:
-        raise NotFound(tr(
-            "There is no valid token '{id_or_name}': `token list` shows all tokens.",
-            id_or_name=id_or_name,
-        ))
+        raise NotFound(
+            tr("There is no valid token '{id_or_name}': `token list` shows all tokens.", id_or_name=id_or_name)
+        )
     if len(meant) > 1:
-        raise Invalid([("token", ntr(
-            "{meant} token is called '{id_or_name}'. Give the id of one.",
-            "{meant} tokens are called '{id_or_name}'. Give the id of one.",
-            meant=len(meant), id_or_name=id_or_name,
-        ))])
+        raise Invalid(
+            [
+                (
+                    "token",
+                    ntr(
+                        "{meant} token is called '{id_or_name}'. Give the id of one.",
+                        "{meant} tokens are called '{id_or_name}'. Give the id of one.",
+                        meant=len(meant),
+                        id_or_name=id_or_name,
+                    ),
+                )
+            ]
+        )
     [token] = meant
     with database.write() as connection:
         connection.execute(

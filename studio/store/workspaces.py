@@ -278,13 +278,7 @@ class Workspace:
 
 @contextmanager
 def dataset_workspace(
-    storage: Storage,
-    account: Account,
-    model: Model,
-    fence: int,
-    *,
-    training: bool = True,
-    wait_s: float = LOCK_WAIT_S,
+    storage: Storage, account: Account, model: Model, fence: int, *, training: bool = True, wait_s: float = LOCK_WAIT_S
 ) -> Iterator[Workspace]:
     """Provide the recordings of a voice as a folder. training: with its training, locked against other workers.
 
@@ -293,10 +287,9 @@ def dataset_workspace(
     """
     key = model.dataset_key
     if key is None:
-        raise WrongState(tr(
-            "The voice '{id}' was not made of recordings here: it cannot be trained.",
-            id=model.id,
-        ), "no_dataset")
+        raise WrongState(
+            tr("The voice '{id}' was not made of recordings here: it cannot be trained.", id=model.id), "no_dataset"
+        )
     home = storage.folder(key)
     if home is not None:
         if not home.is_dir():
@@ -325,7 +318,7 @@ def alone_in_training(home: Path, wait_s: float = LOCK_WAIT_S) -> Iterator[None]
         held = _acquired(home / LOCK_FILE, wait_s)
     except Timeout as cause:
         text = tr(
-            "This voice is already being trained, by the studio or on the command line: wait, or stop that training.",
+            "This voice is already being trained, by the studio or on the command line: wait, or stop that training."
         )
         raise Unavailable(text, wait_s, "training_busy") from cause
     try:
@@ -386,7 +379,7 @@ def refuse_in_training(home: Path) -> None:
             pass
     except Unavailable as cause:
         text = tr(
-            "This voice is being trained, by the studio or on the command line: wait, or stop that training first.",
+            "This voice is being trained, by the studio or on the command line: wait, or stop that training first."
         )
         raise WrongState(text, "model_busy") from cause
 

@@ -50,7 +50,12 @@ CALLED_BY_USERS = {
     "effects.processing": ("apply_effects", "apply_effects_to_file"),
     "effects.settings": ("EffectSettings", "effects_named", "effects_of"),
     "files": (
-        "beside", "fitting_name", "names_that_fit", "on_track", "refuse_overwriting", "write_atomically",
+        "beside",
+        "fitting_name",
+        "names_that_fit",
+        "on_track",
+        "refuse_overwriting",
+        "write_atomically",
         "writing_errors",
     ),
     "evaluation.performance": ("compare_performances", "score_performance", "trace"),

@@ -95,7 +95,7 @@ def _imports(package: bytes) -> Iterator[Attack]:
     for name in ("a.voice.zip", "a.pth", "a.onnx", "a.index"):
         for content in contents:
             yield sent("malformed", content, name)
-    for name in ("\u202ea.zip", "../../a.pth", "a" * 5_000 + ".onnx", "a\"b\r\nX: y.zip"):
+    for name in ("\u202ea.zip", "../../a.pth", "a" * 5_000 + ".onnx", 'a"b\r\nX: y.zip'):
         yield sent("malformed", b"PK\x03\x04", name)
     for content in (running_pickle(), zipped({"archive/data.pkl": running_pickle(), "archive/version": b"3\n"})):
         yield sent("malformed", content, "a.pth")

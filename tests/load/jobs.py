@@ -274,9 +274,10 @@ OF_TRAINING = (train_it, convert_with_it)
 
 def measured(url: str, jobs: Iterable[str] = JOBS) -> list[Took]:
     """Do jobs on the page at this address, in this order, after one that nobody measures: workers start with it."""
-    with sync_playwright() as playwright, playwright.chromium.launch(
-        executable_path=chromium_program(), args=list(_WITH_MICROPHONE)
-    ) as browser:
+    with (
+        sync_playwright() as playwright,
+        playwright.chromium.launch(executable_path=chromium_program(), args=list(_WITH_MICROPHONE)) as browser,
+    ):
         page = browser.new_page(viewport={"width": WIDE["width"], "height": WIDE["height"]})
         page.set_default_timeout(WORK_MS)
         page.goto(url)

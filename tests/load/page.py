@@ -64,9 +64,10 @@ class Traffic:
 
 def measured(url: str, recording: Path, conversions: int) -> Costs:
     """Open the page and convert."""
-    with sync_playwright() as playwright, playwright.chromium.launch(
-        executable_path=chromium_program(), args=["--no-sandbox"]
-    ) as browser:
+    with (
+        sync_playwright() as playwright,
+        playwright.chromium.launch(executable_path=chromium_program(), args=["--no-sandbox"]) as browser,
+    ):
         page = browser.new_page(viewport={"width": WIDE["width"], "height": WIDE["height"]})
         session = page.context.new_cdp_session(page)
         traffic = Traffic(session)

@@ -11,10 +11,7 @@ pytestmark = pytest.mark.system
 
 
 def test_trial_service_raises_the_reason_if_it_cannot_start(tmp_path):
-    with (
-        pytest.raises(EngineError, match="sqlite"),
-        trial_service(tmp_path / "home", database_url="mysql://x"),
-    ):
+    with pytest.raises(EngineError, match="sqlite"), trial_service(tmp_path / "home", database_url="mysql://x"):
         pytest.fail("it started")
 
 

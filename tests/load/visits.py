@@ -22,9 +22,10 @@ Events = Sequence[dict[str, Any]]
 def first_events(base_url: str) -> Events:
     """The events of the page that chromium begins by itself when it opens the page, as it sends them."""
     sent = []
-    with sync_playwright() as playwright, playwright.chromium.launch(
-        executable_path=chromium_program(), args=["--no-sandbox"]
-    ) as browser:
+    with (
+        sync_playwright() as playwright,
+        playwright.chromium.launch(executable_path=chromium_program(), args=["--no-sandbox"]) as browser,
+    ):
         page = browser.new_page(viewport={"width": WIDE["width"], "height": WIDE["height"]})
         page.on("request", lambda one: sent.append(one.post_data) if f"{_QUEUE}/join" in one.url else None)
         page.goto(base_url)

@@ -105,7 +105,7 @@ def test_first_view_of_a_widget_is_its_pictures_texts_and_sounds():
     }
     text, image = run_notebooks.merged(list(run_notebooks.first_view("box", states)))
     assert text["data"]["text/html"].startswith("<b>as it was sung</b>\n<audio controls")
-    encoded = BytesIO(base64.b64decode(re.search("base64,([^\"]+)", text["data"]["text/html"])[1]))
+    encoded = BytesIO(base64.b64decode(re.search('base64,([^"]+)', text["data"]["text/html"])[1]))
     with av.open(encoded) as opened:
         assert opened.streams.audio[0].codec_context.name == "aac"
         assert float(opened.duration / av.time_base) == pytest.approx(3.0, abs=0.2)

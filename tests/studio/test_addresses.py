@@ -14,8 +14,7 @@ from studio.addresses import WHOSE, GuardedTransport, checked_address, is_public
 
 
 @pytest.mark.parametrize(
-    "address",
-    ["93.184.216.34", "8.8.8.8", "2606:2800:220:1:248:1893:25c8:1946", "::ffff:8.8.8.8", "64:ff9b::808:808"],
+    "address", ["93.184.216.34", "8.8.8.8", "2606:2800:220:1:248:1893:25c8:1946", "::ffff:8.8.8.8", "64:ff9b::808:808"]
 )
 def test_is_public_takes_addresses_of_the_internet(address):
     assert is_public(address)

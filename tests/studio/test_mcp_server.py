@@ -158,9 +158,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize(("tool", "name", "value"), HOSTILE, ids=map(str, range(len(HOSTILE))))
-def test_every_tool_answers_a_hostile_argument_with_one_short_sentence(
-    studio, places, monkeypatch, tool, name, value
-):
+def test_every_tool_answers_a_hostile_argument_with_one_short_sentence(studio, places, monkeypatch, tool, name, value):
     monkeypatch.chdir(places)
     before = set(places.rglob("*"))
     given = {"convert": {"recording": "line.flac", "voice": "kathleen", "wait_s": 0}, "task": {"task_id": "0" * 24}}

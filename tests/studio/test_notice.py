@@ -9,10 +9,7 @@ from studio.page.parts.notice import sentence_of
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        (
-            "There is no such voice: GET /models lists those.",
-            "There is no such voice. It may have been deleted.",
-        ),
+        ("There is no such voice: GET /models lists those.", "There is no such voice. It may have been deleted."),
         ("Too much: 3 of 2 hours.", "Too much: 3 of 2 hours."),
     ],
 )

@@ -178,9 +178,7 @@ def _converted(sources: dict[str, Path], ours: Voice, rvc: AnyVoice) -> list[Sam
 def _pitch(sources: dict[str, Path], samples: Sequence[Sample]) -> dict[tuple[str, str], float | None]:
     sung = {name: trace(path) for name, path in sources.items()}
     return {
-        (one.source, one.voice): compare_performances(
-            sung[one.source], trace(one.output), one.transpose
-        ).pitch_accuracy
+        (one.source, one.voice): compare_performances(sung[one.source], trace(one.output), one.transpose).pitch_accuracy
         for one in samples
     }
 

@@ -51,7 +51,6 @@ def run(options: argparse.Namespace) -> Iterator[str]:
     yield json.dumps([asdict(one) for one in (*vocals, *sounds)]) if options.json else tables(vocals, sounds)
 
 
-
 def detect_vocal(path: Path) -> Iterator[Detected]:
     """Analyse a vocal in each condition."""
     audio = read_audio(path)

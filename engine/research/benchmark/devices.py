@@ -61,7 +61,6 @@ def run(options: argparse.Namespace) -> Iterator[str]:
     yield table(["", "s per s converted", "s per s trained", "difference, dB"], rows)
 
 
-
 def measure_devices(samples: Path = SAMPLES) -> list[DeviceCost]:
     """Measure every working device; the CPU, which the others are compared with, is last."""
     sources = [read_audio(path) for path in sorted(samples.glob("*.flac"))]

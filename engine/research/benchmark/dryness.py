@@ -43,7 +43,6 @@ def run(options: argparse.Namespace) -> Iterator[str]:
     yield json.dumps(rows) if options.json else shares(rows)
 
 
-
 def draw(folders: Sequence[Path], count: int) -> list[Path]:
     """Draw recordings evenly over the folders, always the same ones."""
     drawn = random.Random(0)  # noqa: S311

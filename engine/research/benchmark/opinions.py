@@ -80,9 +80,7 @@ def judge(source: JudgedRecording, output: JudgedRecording, voice: Embeddings) -
         second_source=float(output.embeddings.second @ source.embeddings.second),
         p808=output.p808 - source.p808,
         ovrl=output.ovrl - source.ovrl,
-        distilled=None
-        if output.distilled is None or source.distilled is None
-        else output.distilled - source.distilled,
+        distilled=None if output.distilled is None or source.distilled is None else output.distilled - source.distilled,
     )
 
 

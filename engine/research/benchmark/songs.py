@@ -92,6 +92,7 @@ class CostRow:
     seconds: float  # all of it
     peak_mb: float
 
+
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what is measured, and on what."""
     add_inputs(parser)
@@ -121,7 +122,6 @@ def run(options: argparse.Namespace) -> Iterator[str]:
         for minutes in options.minutes:
             with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
                 yield _listed([pool.submit(measure_cost, minutes).result()])
-
 
 
 Row = LevelRow | RobustnessRow | CostRow
@@ -162,11 +162,7 @@ def measure_level(sources: Sequence[Path], voices: Sequence[Voice]) -> list[Leve
 
 
 def measure_robustness(
-    sources: Sequence[Path],
-    voices: Sequence[Voice],
-    corpus: Path | None,
-    kept: Path | None,
-    conditions: Sequence[str],
+    sources: Sequence[Path], voices: Sequence[Voice], corpus: Path | None, kept: Path | None, conditions: Sequence[str]
 ) -> list[RobustnessRow]:
     """Convert recordings with other sounds in them."""
     evaluator, rows = Evaluator(words=False), []

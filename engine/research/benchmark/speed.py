@@ -40,9 +40,7 @@ class Speed:
     output_rate: int
 
 
-def convert_all(
-    sources: dict[str, Audio], voices: Sequence[Voice], transpose: int | Literal["auto"]
-) -> list[Sample]:
+def convert_all(sources: dict[str, Audio], voices: Sequence[Voice], transpose: int | Literal["auto"]) -> list[Sample]:
     """Convert every source to every voice and time each, after one conversion to warm up."""
     settings = by_style(AUTO, {"transpose": transpose})  # as a user converts who chooses none
     convert(next(iter(sources.values())), voices[0], settings)

@@ -53,10 +53,7 @@ def run(options: argparse.Namespace) -> Iterator[str]:
     yield results_as_json(rows) if options.json else results_as_text(rows)
 
 
-
-def measure_takes(
-    sources: Sequence[Path], voices: Sequence[Voice], corpus: Path | None, takes: int
-) -> list[TakesRow]:
+def measure_takes(sources: Sequence[Path], voices: Sequence[Voice], corpus: Path | None, takes: int) -> list[TakesRow]:
     """Convert everything and compare. Raises EngineError for recordings that cannot be read or scored."""
     settings, evaluator = by_style(AUTO, {"takes": takes}), Evaluator()
     targets = {voice.card.id: evaluator.target_embedding(target_recordings(voice, corpus)) for voice in voices}

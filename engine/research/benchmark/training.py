@@ -45,7 +45,6 @@ def run(options: argparse.Namespace) -> Iterator[str]:
     yield json.dumps(describe_machine() | figures, indent=2)
 
 
-
 def run_training_benchmark(
     corpus: Path, speaker: str, minutes: float, plan: TrainingPlan, work: Path
 ) -> dict[str, float | int]:

@@ -389,12 +389,7 @@ class AcousticTrainer:
 
 
 def train_acoustic(
-    corpus: Corpus,
-    means: FeatureMeans,
-    folder: Path,
-    plan: AcousticPlan,
-    device: torch.device,
-    report: Report,
+    corpus: Corpus, means: FeatureMeans, folder: Path, plan: AcousticPlan, device: torch.device, report: Report
 ) -> dict[str, Tensor]:
     """Train to `plan.steps`, resuming from `folder`/acoustic.pt if it exists, and return the averaged weights by name.
 

@@ -23,13 +23,7 @@ class TrainingRun:
     """Checkpoint and log of one training; resumes from the checkpoint if there is one."""
 
     def __init__(
-        self,
-        path: Path,
-        plan: Any,
-        averaged: nn.Module,
-        parts: Parts,
-        report: Report,
-        every: tuple[int, int],
+        self, path: Path, plan: Any, averaged: nn.Module, parts: Parts, report: Report, every: tuple[int, int]
     ) -> None:
         """Load `parts` from the checkpoint at `path`, where they are stored by name; the log lies beside it.
 

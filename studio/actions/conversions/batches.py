@@ -60,7 +60,8 @@ def start_batch(
         text = ntr(
             "Add 1 to {most_files} recording, not {recordings}.",
             "Add 1 to {most_files} recordings, not {recordings}.",
-            most_files=MOST_FILES, recordings=len(recordings),
+            most_files=MOST_FILES,
+            recordings=len(recordings),
         )
         raise Invalid([("recordings", text)])
     form = preferences_of(studio.database, account).form
@@ -134,8 +135,9 @@ def batch_zip(
                         archive.write(file, unlike(name_of_take(studio.database, account, task, take, kind), taken))
             studio.storage.put_file(made, key)
     voice = voice_name(studio.database, account, tasks[0])
-    return {"url": studio.link(key, base_url, now_s), "name": named_file(ntr(
-        "{voice} - {tasks} recording",
-        "{voice} - {tasks} recordings",
-        tasks=len(tasks), voice=voice,
-    ), "zip")}
+    return {
+        "url": studio.link(key, base_url, now_s),
+        "name": named_file(
+            ntr("{voice} - {tasks} recording", "{voice} - {tasks} recordings", tasks=len(tasks), voice=voice), "zip"
+        ),
+    }

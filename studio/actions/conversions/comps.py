@@ -15,13 +15,7 @@ from studio.store.accounts import Account
 from studio.store.idempotency import Idempotency, answered
 from studio.store.kinds import CONVERSION
 from studio.store.records.codec import Record
-from studio.store.records.conversion import (
-    ChosenTake,
-    Comp,
-    CompSource,
-    Conversion,
-    Rendered,
-)
+from studio.store.records.conversion import ChosenTake, Comp, CompSource, Conversion, Rendered
 from studio.store.studio import Cost, Studio, costs
 from studio.store.task_filter import TaskFilter
 from studio.store.tasks import Task, find, list_tasks
@@ -161,10 +155,18 @@ def _key(studio: Studio, account: Account, task: Task, task_id: str, take: int) 
     other = task if task_id == task.id else _find_compable(studio, account, task_id)
     if other.model_id != task.model_id:
         names = [voice_name(studio.database, account, one) for one in (task, other)]
-        raise Invalid([("choice", tr(
-            "These takes are in two voices, {first} and {second}: choose those of one.",
-            first=names[0], second=names[1],
-        ))])
+        raise Invalid(
+            [
+                (
+                    "choice",
+                    tr(
+                        "These takes are in two voices, {first} and {second}: choose those of one.",
+                        first=names[0],
+                        second=names[1],
+                    ),
+                )
+            ]
+        )
     if other.recording != task.recording or _starts(other) != _starts(task):
         raise Invalid([("choice", tr("These takes are of two recordings: choose those of one."))])
     return key_of_take(other, take, dry=True)

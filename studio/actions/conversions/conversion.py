@@ -41,7 +41,7 @@ from studio.store.workspaces import untrained_folder, voice_folder
 DEMO = "demo"  # account of the demo voices
 _SEEDS = 2**31
 _NO_VOCAL_TO_HARMONIZE = tr(
-    "This song came as a full mix, so there is no vocal to harmonize: add its vocal and its backing as two files.",
+    "This song came as a full mix, so there is no vocal to harmonize: add its vocal and its backing as two files."
 )
 _GONE = tr("Its recording has been deleted: add it again.")
 
@@ -243,9 +243,7 @@ def convert_again(studio: Studio, account: Account, task_id: str, model: str | N
         return start_conversion(studio, account, copy, asked.file_name, request, origin=_origin(task))
 
 
-def harmonize(
-    studio: Studio, account: Account, task_id: str, harmony: str, key: str, model: str | None = None
-) -> str:
+def harmonize(studio: Studio, account: Account, task_id: str, harmony: str, key: str, model: str | None = None) -> str:
     """Queue a double or a harmony of a finished conversion, in its voice or another one; return the new task's id.
 
     harmony, key: as settings of a conversion. It is a conversion of the same recording with the same settings, in one

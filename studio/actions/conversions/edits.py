@@ -21,19 +21,12 @@ from studio.store.accounts import Account
 from studio.store.catalogue import find_usable
 from studio.store.kinds import CONVERSION
 from studio.store.records.codec import Record
-from studio.store.records.conversion import (
-    Conversion,
-    EarlierEdit,
-    Edit,
-    Edits,
-    EditSources,
-    Rendered,
-)
+from studio.store.records.conversion import Conversion, EarlierEdit, Edit, Edits, EditSources, Rendered
 from studio.store.studio import Studio
 from studio.store.tasks import Task, find
 
 _DATA_GONE = tr(
-    "The data needed to edit this take has been deleted: convert the recording again, then edit the new take.",
+    "The data needed to edit this take has been deleted: convert the recording again, then edit the new take."
 )
 _VOICE_GONE = tr(
     "The voice '{name}' has been deleted: convert the recording with another voice, then edit the new take."
@@ -119,7 +112,9 @@ def edit_view(studio: Studio, account: Account, task_id: str, take: int, base_ur
     _need_voice(studio, account, task)
     origin = origin_of(task, take)
     pitch = edit_data_of(studio, origin.edit_data_key).pitch(origin.number - 1)
-    heard: list[AudibleTake] = [AudibleTake(label=tr("As converted"), url=studio.link(origin.take_key, base_url, now_s))]
+    heard: list[AudibleTake] = [
+        AudibleTake(label=tr("As converted"), url=studio.link(origin.take_key, base_url, now_s))
+    ]
     if origin.earlier:
         heard.append(AudibleTake(label=tr("Edited"), url=studio.link(origin.earlier.key, base_url, now_s)))
     return EditView(
@@ -145,9 +140,7 @@ def changes_view(studio: Studio, account: Account, task_id: str, take: int, edit
     return _changes(edit_data_of(studio, origin.edit_data_key).pitch(origin.number - 1), edits)
 
 
-def start_edit(
-    studio: Studio, account: Account, task_id: str, take: int, edits: Edits, of: str | None = None
-) -> str:
+def start_edit(studio: Studio, account: Account, task_id: str, take: int, edits: Edits, of: str | None = None) -> str:
     """Queue a new take with these edits in place of its present ones; return the new task's id.
 
     edits: as `engine.conversion.pitch_edits.read_edits` takes them; of: the task that the new one is said to be an edit

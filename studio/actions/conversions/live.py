@@ -83,11 +83,15 @@ class LiveSession:
     def convert(self, block: bytes) -> tuple[bytes, dict[str, object]]:
         """Convert a block of float32 samples. Raises Invalid for another length, Unavailable when the process died."""
         if len(block) != 4 * self.facts["block"]:
-            raise Invalid([("block", ntr(
-                "A block has {block} sample.",
-                "A block has {block} samples.",
-                block=self.facts["block"],
-            ))], "live_block")
+            raise Invalid(
+                [
+                    (
+                        "block",
+                        ntr("A block has {block} sample.", "A block has {block} samples.", block=self.facts["block"]),
+                    )
+                ],
+                "live_block",
+            )
         return self._process.convert(block)
 
     def change(self, given: Changes) -> None:
@@ -153,7 +157,13 @@ class LiveSession:
         try:
             with studio.database.write() as connection:
                 submit(
-                    connection, account.id, CONVERSION, written(asked), model_id=model, task_id=new.id, cost=0.0,
+                    connection,
+                    account.id,
+                    CONVERSION,
+                    written(asked),
+                    model_id=model,
+                    task_id=new.id,
+                    cost=0.0,
                     result=written(rendered),
                 )
         except BaseException:
@@ -214,7 +224,8 @@ class LiveSessions:
             raise SettingsError(
                 tr(
                     "Blocks of {block_ms} ms at {rate} samples a second are too large: choose smaller ones.",
-                    block_ms=block_ms, rate=numeral(rate, ","),
+                    block_ms=block_ms,
+                    rate=numeral(rate, ","),
                 )
             )
         account = ticket.account

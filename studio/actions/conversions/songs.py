@@ -102,9 +102,7 @@ class SongRequest:
         sung = [part for part in self.parts if part.start_s <= start_s][-1:]
         later = [replace(part, start_s=part.start_s - start_s) for part in self.parts if part.start_s > start_s]
         parts = checked_parts([*(replace(part, start_s=0.0) for part in sung), *later])
-        return replace(
-            self, parts=parts, offset_s=None if self.offset_s is None else self.offset_s + start_s
-        )
+        return replace(self, parts=parts, offset_s=None if self.offset_s is None else self.offset_s + start_s)
 
     def record(self, place: str) -> Song:
         """Return the song as its task has it; place: of the task's files in the storage."""
@@ -168,8 +166,14 @@ def song_again(studio: Studio, task: Task, model: str | None = None) -> Iterator
         ]
         more = [(sent[name], one) for name, one in zip(more_lanes(), asked.more_stem_parts or (), strict=False)]
         yield SongRequest(
-            parts, asked.separate, sent.get("backing"), sent.get("stem"), asked.stem_parts, asked.offset_s,
-            asked.faders, more,
+            parts,
+            asked.separate,
+            sent.get("backing"),
+            sent.get("stem"),
+            asked.stem_parts,
+            asked.offset_s,
+            asked.faders,
+            more,
         )
 
 
@@ -238,6 +242,4 @@ def _fader(given: object) -> Fader:
         return Fader()
     if not isinstance(given, Mapping):
         raise SettingsError(tr("A fader is gain_db, mute and solo."))
-    return Fader(
-        given.get("gain_db", 0.0), given.get("mute") is True, given.get("solo") is True, given.get("pan", 0.0)
-    )
+    return Fader(given.get("gain_db", 0.0), given.get("mute") is True, given.get("solo") is True, given.get("pan", 0.0))

@@ -258,9 +258,16 @@ def label_take(
 def _checked(name: str) -> str:
     name = composed(" ".join(name.split()))
     if not name.isprintable() or len(name) > LONGEST_NAME:
-        raise Invalid([("name", ntr(
-            "name must be a line of text of at most {longest_name} character.",
-            "name must be a line of text of at most {longest_name} characters.",
-            longest_name=LONGEST_NAME,
-        ))])
+        raise Invalid(
+            [
+                (
+                    "name",
+                    ntr(
+                        "name must be a line of text of at most {longest_name} character.",
+                        "name must be a line of text of at most {longest_name} characters.",
+                        longest_name=LONGEST_NAME,
+                    ),
+                )
+            ]
+        )
     return name

@@ -56,18 +56,18 @@ class CompletedConversion(Record):
     input_audio_url: Annotated[Url | None, shown_as(Url), Field(examples=[LINK])]
     output_audio_urls: Annotated[list[Url], Field(examples=[[LINK]])]
     output_settings: Annotated[OutputSettings | None, shown_as(OutputSettings)]
-    vocal: Maybe[Annotated[
-        Url | None, Field(description="Of a song: its vocal as converted. Left out otherwise.")
-    ]] = field(default_factory=left_out)
-    backing: Maybe[Annotated[
-        Url | None, Field(description="Of a song: what its vocal is mixed with.")
-    ]] = field(default_factory=left_out)
-    stem: Maybe[Annotated[
-        Url | None, Field(description="Of a song with a second singer.")
-    ]] = field(default_factory=left_out)
-    mix: Maybe[Annotated[
-        Url | None, Field(description="Of a song: the finished track, also in `output_audio_urls`.")
-    ]] = field(default_factory=left_out)
+    vocal: Maybe[Annotated[Url | None, Field(description="Of a song: its vocal as converted. Left out otherwise.")]] = (
+        field(default_factory=left_out)
+    )
+    backing: Maybe[Annotated[Url | None, Field(description="Of a song: what its vocal is mixed with.")]] = field(
+        default_factory=left_out
+    )
+    stem: Maybe[Annotated[Url | None, Field(description="Of a song with a second singer.")]] = field(
+        default_factory=left_out
+    )
+    mix: Maybe[
+        Annotated[Url | None, Field(description="Of a song: the finished track, also in `output_audio_urls`.")]
+    ] = field(default_factory=left_out)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,49 +91,51 @@ class TaskFacts(Record):
     preset: Maybe[Undocumented[str]] = field(default_factory=left_out)
     effects: Maybe[Undocumented[str | Mapping[str, int | float]]] = field(default_factory=left_out)
     settings: Maybe[Undocumented[Mapping[str, object]]] = field(default_factory=left_out)
-    edit_of: Maybe[Annotated[
-        str | None, Field(description="The conversion whose take was edited")
-    ]] = field(default_factory=left_out)
-    edit_count: Maybe[Annotated[
-        int | None, Field(description="The number of pitch edits.")
-    ]] = field(default_factory=left_out)
-    comp: Maybe[Annotated[
-        list[ChosenTake] | None, _OBJECTS, Field(description="Of a comp, the task and take of each phrase.")
-    ]] = field(default_factory=left_out)
-    phrase_starts_s: Maybe[Annotated[
-        list[float] | None, Field(description="Where each phrase of the recording begins.")
-    ]] = field(default_factory=left_out)
-    take_labels: Maybe[Annotated[
-        list[TakeLabel], _OBJECTS, Field(description="Name and star of each take.")
-    ]] = field(default_factory=left_out)
-    untrained: Maybe[Annotated[
-        bool | None, Field(description="For a conversion: whether the voice was untrained.")
-    ]] = field(default_factory=left_out)
-    warning: Maybe[Annotated[
-        str | None, Field(description="What you should know of the recording and its notes.")
-    ]] = field(default_factory=left_out)
-    name: Maybe[Annotated[
-        str | None, Field(description="Of a teaching: of the new voice, whose id is `model_id` once it is there.")
-    ]] = field(default_factory=left_out)
+    edit_of: Maybe[Annotated[str | None, Field(description="The conversion whose take was edited")]] = field(
+        default_factory=left_out
+    )
+    edit_count: Maybe[Annotated[int | None, Field(description="The number of pitch edits.")]] = field(
+        default_factory=left_out
+    )
+    comp: Maybe[
+        Annotated[list[ChosenTake] | None, _OBJECTS, Field(description="Of a comp, the task and take of each phrase.")]
+    ] = field(default_factory=left_out)
+    phrase_starts_s: Maybe[
+        Annotated[list[float] | None, Field(description="Where each phrase of the recording begins.")]
+    ] = field(default_factory=left_out)
+    take_labels: Maybe[Annotated[list[TakeLabel], _OBJECTS, Field(description="Name and star of each take.")]] = field(
+        default_factory=left_out
+    )
+    untrained: Maybe[
+        Annotated[bool | None, Field(description="For a conversion: whether the voice was untrained.")]
+    ] = field(default_factory=left_out)
+    warning: Maybe[Annotated[str | None, Field(description="What you should know of the recording and its notes.")]] = (
+        field(default_factory=left_out)
+    )
+    name: Maybe[
+        Annotated[
+            str | None, Field(description="Of a teaching: of the new voice, whose id is `model_id` once it is there.")
+        ]
+    ] = field(default_factory=left_out)
     model_id: Maybe[str | None] = field(default_factory=left_out)
-    unsigned: Maybe[Annotated[
-        str | None, Field(description="Why the takes carry no content credentials; null if they do.")
-    ]] = field(default_factory=left_out)
-    scores: Maybe[Annotated[
-        list[Scores], _OBJECTS, Field(description="For each take of a conversion.")
-    ]] = field(default_factory=left_out)
+    unsigned: Maybe[
+        Annotated[str | None, Field(description="Why the takes carry no content credentials; null if they do.")]
+    ] = field(default_factory=left_out)
+    scores: Maybe[Annotated[list[Scores], _OBJECTS, Field(description="For each take of a conversion.")]] = field(
+        default_factory=left_out
+    )
     output_settings: Maybe[Undocumented[OutputSettings | None]] = field(default_factory=left_out)
-    cost_minutes: Maybe[Annotated[
-        float | None, Field(description="For a conversion: minutes x channels x takes.")
-    ]] = field(default_factory=left_out)
+    cost_minutes: Maybe[Annotated[float | None, Field(description="For a conversion: minutes x channels x takes.")]] = (
+        field(default_factory=left_out)
+    )
     input_audio_url: Maybe[Url | None] = field(default_factory=left_out)
     output_audio_urls: Maybe[Annotated[list[Url], shown_as(list[Url] | None)]] = field(default_factory=left_out)
-    notes: Maybe[Annotated[
-        list[str] | None, Field(description="Of a song: what was noticed, such as two pitches at once.")
-    ]] = field(default_factory=left_out)
-    vocal: Maybe[Annotated[
-        Url | None, Field(description="Of a song; so are `backing`, `stem` and `mix`.")
-    ]] = field(default_factory=left_out)
+    notes: Maybe[
+        Annotated[list[str] | None, Field(description="Of a song: what was noticed, such as two pitches at once.")]
+    ] = field(default_factory=left_out)
+    vocal: Maybe[Annotated[Url | None, Field(description="Of a song; so are `backing`, `stem` and `mix`.")]] = field(
+        default_factory=left_out
+    )
     backing: Maybe[Url | None] = field(default_factory=left_out)
     stem: Maybe[Url | None] = field(default_factory=left_out)
     mix: Maybe[Url | None] = field(default_factory=left_out)
@@ -200,7 +202,9 @@ class ConversionView:
 
     def published(self) -> CompletedConversion:
         """Return what the published interface shows of a completed one."""
-        shown = {one.name: getattr(self._facts, one.name) for one in fields(CompletedConversion) if one.name != "status"}
+        shown = {
+            one.name: getattr(self._facts, one.name) for one in fields(CompletedConversion) if one.name != "status"
+        }
         return CompletedConversion(status="completed", **shown)
 
     def in_full(self) -> TaskFacts:

@@ -54,9 +54,7 @@ def auditions_view(studio: Studio, account: Account, model_id: str, base_url: st
     return auditions_of(studio, model, training_history(studio, model), base_url, now_s)
 
 
-def auditions_of(
-    studio: Studio, model: Model, history: HistoryLines | None, base_url: str, now_s: float
-) -> Auditions:
+def auditions_of(studio: Studio, model: Model, history: HistoryLines | None, base_url: str, now_s: float) -> Auditions:
     """Return the same for a voice whose training history is already loaded."""
     if not history:
         return Auditions(parts=[], evaluations=[])
@@ -70,8 +68,7 @@ def auditions_of(
             place[part] = studio.link(key, base_url, now_s)
     return Auditions(
         parts=[
-            Part(name=part, label=_label(part), url=originals[part])
-            for part in sorted(originals, key=_held_out_first)
+            Part(name=part, label=_label(part), url=originals[part]) for part in sorted(originals, key=_held_out_first)
         ],
         evaluations=[
             {

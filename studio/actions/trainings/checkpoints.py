@@ -36,11 +36,15 @@ def choose_checkpoint(studio: Studio, account: Account, model_id: str, epoch: in
     history = None if model.is_demo else training_history(studio, model)
     line = next((line for line in (history["evaluations"] if history else ()) if line["epoch"] == epoch), None)
     if history is None or line is None:
-        raise NotFound(ntr(
-            "The training of '{model_id}' has no checkpoint after {epoch} epoch.",
-            "The training of '{model_id}' has no checkpoint after {epoch} epochs.",
-            epoch=epoch, model_id=model_id,
-        ), "no_checkpoint")
+        raise NotFound(
+            ntr(
+                "The training of '{model_id}' has no checkpoint after {epoch} epoch.",
+                "The training of '{model_id}' has no checkpoint after {epoch} epochs.",
+                epoch=epoch,
+                model_id=model_id,
+            ),
+            "no_checkpoint",
+        )
     _refuse_in_training(model)
     with scratch_folder(studio) as scratch:
         folder = _fetched(studio, model, f"{EVALUATIONS_FOLDER}/{line['folder']}", scratch)

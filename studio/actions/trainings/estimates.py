@@ -1,12 +1,9 @@
 """Estimates of how long a training takes, measured on a worker or by the training itself."""
 
-
 from studio.actions.submission import Work, queue_task
 from studio.actions.trainings.training import TrainingView, checked_plan, trainable_voice
 from studio.store.accounts import Account
-from studio.store.catalogue import (
-    locked_model,
-)
+from studio.store.catalogue import locked_model
 from studio.store.kinds import ESTIMATE
 from studio.store.records.conversion import Settings
 from studio.store.records.voices import EstimateAsked
@@ -26,9 +23,7 @@ def seconds_left(view: TrainingView, epochs: int, evaluate_epochs: int = 0) -> f
     return timed.seconds_of(epochs, evaluate_epochs) - (timed.seconds_of(done, evaluate_epochs) if done else 0.0)
 
 
-def start_estimate(
-    studio: Studio, account: Account, model_id: str, settings: Settings | None = None
-) -> str:
+def start_estimate(studio: Studio, account: Account, model_id: str, settings: Settings | None = None) -> str:
     """Measure how long an epoch and an evaluation take on a worker; return the task's id.
 
     An active estimate for the voice is reused. Raises NotFound, WrongState, SettingsError.

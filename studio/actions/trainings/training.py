@@ -1,6 +1,5 @@
 """Trainings: started, shown, queued and forgotten."""
 
-
 from dataclasses import dataclass
 
 from sqlalchemy import Connection
@@ -15,11 +14,7 @@ from studio.actions.submission import Work, queue_task
 from studio.actions.tasks import TaskView, task_views, task_views_of, with_places
 from studio.actions.trainings.auditions import Auditions, auditions_of
 from studio.actions.trainings.checkpoints import stored_card
-from studio.actions.trainings.history import (
-    HistoryLines,
-    timed_training,
-    training_history,
-)
+from studio.actions.trainings.history import HistoryLines, timed_training, training_history
 from studio.errors import WrongState
 from studio.store.accounts import Account, account_prefix
 from studio.store.catalogue import (
@@ -156,8 +151,7 @@ def train_model(
     found = find_model(studio.database, account, model_id)
     if found.is_demo or found.dataset_key is None:
         text = tr(
-            "The voice '{model_id}' was imported without its recordings and cannot be trained.",
-            model_id=model_id,
+            "The voice '{model_id}' was imported without its recordings and cannot be trained.", model_id=model_id
         )
         if found.is_demo:
             text = tr("The voice '{model_id}' is a demo voice and cannot be trained.", model_id=model_id)
@@ -246,10 +240,9 @@ def forget_training(studio: Studio, account: Account, model_id: str) -> None:
 def trainable_voice(studio: Studio, account: Account, model_id: str) -> Model:
     model = find_model(studio.database, account, model_id)
     if model.dataset_key is None:
-        raise WrongState(tr(
-            "The voice '{name}' has no recordings here and cannot be trained.",
-            name=model.name,
-        ), "no_recordings")
+        raise WrongState(
+            tr("The voice '{name}' has no recordings here and cannot be trained.", name=model.name), "no_recordings"
+        )
     return model
 
 

@@ -127,10 +127,11 @@ def uses_of(card: Mapping[str, object]) -> list[str]:
             uses.append(_ESTIMATED[name].format(note=note_name(round(median))))
     learned = _object(card.get("training"))
     if isinstance(minutes := learned.get("minutes"), int | float):
-        uses.append(tr("{minutes} min of training", minutes=numeral(minutes, ".0f")) if minutes >= 1 else tr(
-            "{minutes} s of training",
-            minutes=numeral(60 * minutes, ".0f"),
-        ))
+        uses.append(
+            tr("{minutes} min of training", minutes=numeral(minutes, ".0f"))
+            if minutes >= 1
+            else tr("{minutes} s of training", minutes=numeral(60 * minutes, ".0f"))
+        )
     scores = _object(learned.get("scores"))
     if isinstance(score := scores.get("likeness"), int | float):
         uses.append(tr("likeness {score}", score=numeral(score, ".2f")))

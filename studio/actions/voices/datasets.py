@@ -60,10 +60,13 @@ def gather(file: Path, unpacked: Path, gathered: Path, refused: list[str], kept_
     if suffix == _JSON:
         return _model_file(file)
     if why_no_recording(file) == NOT_AUDIO:
-        raise DatasetError(tr(
-            '"{name}" is not a recording: add {audio_suffixes} files, or zips of them.',
-            name=file.name, audio_suffixes=", ".join(AUDIO_SUFFIXES),
-        ))
+        raise DatasetError(
+            tr(
+                '"{name}" is not a recording: add {audio_suffixes} files, or zips of them.',
+                name=file.name,
+                audio_suffixes=", ".join(AUDIO_SUFFIXES),
+            )
+        )
     _gather_recording(file, file.name, PurePosixPath(file.name), gathered)
     return {}
 
@@ -105,15 +108,13 @@ def _model_file(file: Path) -> dict[str, object]:
     try:
         values = json.loads(file.read_bytes()[: LARGEST_MODEL_FILE + 1].decode("utf-8-sig"))
     except (ValueError, RecursionError) as cause:
-        raise ArchiveError(tr(
-            '"{name}" cannot be read as a model.json: it is not valid JSON.',
-            name=file.name,
-        )) from cause
+        raise ArchiveError(
+            tr('"{name}" cannot be read as a model.json: it is not valid JSON.', name=file.name)
+        ) from cause
     if not isinstance(values, dict):
-        raise ArchiveError(tr(
-            '"{name}" is not a model.json: it must hold one object, such as {"name": "Anna"}.',
-            name=file.name,
-        ))
+        raise ArchiveError(
+            tr('"{name}" is not a model.json: it must hold one object, such as {"name": "Anna"}.', name=file.name)
+        )
     profile = profile_as_json(read_profile({"name": file.stem} | values))
     return {name: value for name, value in profile.items() if name != "name" or name in values}
 
@@ -149,7 +150,11 @@ def create_model(
 
 
 def create_examined(
-    studio: Studio, account: Account, source: Path | Sequence[Path], given: Mapping[str, object], report: Report,
+    studio: Studio,
+    account: Account,
+    source: Path | Sequence[Path],
+    given: Mapping[str, object],
+    report: Report,
     without_music: bool = False,
 ) -> tuple[str, "DataReport"]:
     """Examine a zip, a folder or recordings here and create a voice from them; return its id and the data report.
@@ -279,9 +284,10 @@ def remove_music(studio: Studio, account: Account, model_id: str) -> None:
     if model.dataset_key is None:
         raise WrongState(tr("The voice '{model_id}' has no recordings here.", model_id=model_id), "no_recordings")
     if model.voice_key is not None or model.epoch:
-        raise WrongState(tr(
-            "The voice '{model_id}' has been trained: create a new voice from other recordings.", model_id=model_id,
-        ), "model_trained")
+        raise WrongState(
+            tr("The voice '{model_id}' has been trained: create a new voice from other recordings.", model_id=model_id),
+            "model_trained",
+        )
     if not has_music(model.data_report):
         text = tr("The report finds no music in the recordings of '{model_id}'.", model_id=model_id)
         raise WrongState(text, "no_music")
@@ -310,7 +316,8 @@ def _cost(dataset: Dataset, longest_hours: float) -> float:
                 "are enough. Choose the best recordings.",
                 "There are {seconds} hours of audio; at most {longest_hours} are taken, and twenty minutes of one "
                 "voice are enough. Choose the best recordings.",
-                seconds=numeral(seconds / 3600, ".1f"), longest_hours=numeral(longest_hours, "g"),
+                seconds=numeral(seconds / 3600, ".1f"),
+                longest_hours=numeral(longest_hours, "g"),
             )
         )
     if seconds < LEAST_RECORDED_S:
@@ -320,7 +327,8 @@ def _cost(dataset: Dataset, longest_hours: float) -> float:
                 "minutes work well.",
                 "There are {seconds} seconds of readable audio; at least {least_recorded_s} are needed, and five "
                 "minutes work well.",
-                seconds=numeral(seconds, ".1f"), least_recorded_s=numeral(LEAST_RECORDED_S, ".0f"),
+                seconds=numeral(seconds, ".1f"),
+                least_recorded_s=numeral(LEAST_RECORDED_S, ".0f"),
             )
         )
     return sum(length.channel_seconds for length in lengths)

@@ -72,11 +72,18 @@ def add_recordings(
         added = sum(path.is_file() for path in gathered.rglob("*"))
         there = len(_recordings(studio, account, draft_id))
         if there + added > LIMITS.most_files:
-            raise Invalid([("recordings", ntr(
-                "A voice can have at most {most_files} recording.",
-                "A voice can have at most {most_files} recordings.",
-                most_files=numeral(LIMITS.most_files, ","),
-            ))])
+            raise Invalid(
+                [
+                    (
+                        "recordings",
+                        ntr(
+                            "A voice can have at most {most_files} recording.",
+                            "A voice can have at most {most_files} recordings.",
+                            most_files=numeral(LIMITS.most_files, ","),
+                        ),
+                    )
+                ]
+            )
         moment = new_moment(now_s)
         choices = tuple(_choices(gathered, moment))
         if added:
@@ -122,12 +129,7 @@ def draft_view(studio: Studio, account: Account, draft_id: str, base_url: str, n
     """
     found = _recordings(studio, account, draft_id) if is_draft_id(draft_id) else []
     return [
-        {
-            "id": one.place,
-            "name": one.name,
-            "duration_s": one.duration_s,
-            "url": studio.link(one.key, base_url, now_s),
-        }
+        {"id": one.place, "name": one.name, "duration_s": one.duration_s, "url": studio.link(one.key, base_url, now_s)}
         for one in found
     ]
 
@@ -183,8 +185,7 @@ def reopen_as_draft(
     model = find_model(studio.database, account, model_id)
     if model.dataset_key is None or model.voice_key is not None or model.epoch:
         text = tr(
-            "The voice '{model_id}' has been trained: create a new voice from other recordings.",
-            model_id=model_id,
+            "The voice '{model_id}' has been trained: create a new voice from other recordings.", model_id=model_id
         )
         raise WrongState(text, "model_trained")
     report = model.data_report or {}

@@ -125,9 +125,9 @@ def replace_model(studio: Studio, account: Account, model_id: str, package: Path
     if model.is_demo:
         raise WrongState(tr("{name} is a demo voice and cannot be replaced.", name=model.name), "demo_voice")
     if is_rvc_model(package):
-        raise WrongState(tr(
-            "A model of RVC cannot replace a voice: import it under a name of its own.",
-        ), "imported_voice")
+        raise WrongState(
+            tr("A model of RVC cannot replace a voice: import it under a name of its own."), "imported_voice"
+        )
     with scratch_folder(studio) as scratch:
         card = _unpacked(studio, package, scratch)
         replace_voice_files(studio, account, model, scratch / card.id, card)
@@ -222,18 +222,13 @@ def _stated(card: VoiceCard, stated: Mapping[str, object]) -> VoiceCard:
 def _refuse_other_files(package: Path) -> None:
     name = f'"{shown_name(package)}"'
     if package.suffix.lower() == INDEX:
-        text = tr(
-            "{name} is the index of a model of RVC: import it together with the model's .pth.",
-            name=name,
-        )
+        text = tr("{name} is the index of a model of RVC: import it together with the model's .pth.", name=name)
         raise NotReadable(text, "index_alone")
     if package.suffix.lower() in _OTHER_MODELS:
-        text = (
-            tr(
-                "{name} is a model of another program. The studio imports voices it exports (.voice.zip) and models "
-                "of RVC, named .pth or .onnx: with the recordings behind this model, create a new voice.",
-                name=name,
-            )
+        text = tr(
+            "{name} is a model of another program. The studio imports voices it exports (.voice.zip) and models "
+            "of RVC, named .pth or .onnx: with the recordings behind this model, create a new voice.",
+            name=name,
         )
         raise NotReadable(text, "foreign_model")
     if not seems_zip(package):
@@ -250,15 +245,11 @@ def _refuse_packed_models(package: Path, name: str) -> None:
     except (zipfile.BadZipFile, struct.error, EOFError, OSError, ValueError, RuntimeError, IndexError):
         return  # what is wrong with it is said later
     if suffixes & set(MODELS):
-        text = tr(
-            "{name} holds a model of RVC: unpack it, and import its .pth together with its .index.",
-            name=name,
-        )
+        text = tr("{name} holds a model of RVC: unpack it, and import its .pth together with its .index.", name=name)
         raise NotReadable(text, "packed_model")
     if ".pkl" in suffixes:
         text = tr(
-            "{name} is a model, not a voice package: if it is one of RVC, give its name the ending .pth.",
-            name=name,
+            "{name} is a model, not a voice package: if it is one of RVC, give its name the ending .pth.", name=name
         )
         raise NotReadable(text, "foreign_model")
 
@@ -289,10 +280,9 @@ def export_networks(studio: Studio, account: Account, model_id: str, target: Pat
 
     model = find_model(studio.database, account, model_id)
     if model.card.kind == RVC:
-        raise WrongState(tr(
-            "{name} is an imported model of RVC: share the file it came from.",
-            name=model.name,
-        ), "imported_voice")
+        raise WrongState(
+            tr("{name} is an imported model of RVC: share the file it came from.", name=model.name), "imported_voice"
+        )
     return export_onnx(load_voice(voice_folder(studio.storage, model)), target)
 
 
@@ -304,9 +294,8 @@ def export_model(studio: Studio, account: Account, model_id: str, target: Path) 
     """
     model = find_model(studio.database, account, model_id)
     if model.card.kind == RVC:
-        raise WrongState(tr(
-            "{name} is an imported model of RVC: share the file it came from.",
-            name=model.name,
-        ), "imported_voice")
+        raise WrongState(
+            tr("{name} is an imported model of RVC: share the file it came from.", name=model.name), "imported_voice"
+        )
     recorded_by = studio.installation if model.dataset_key is not None else None
     return export_voice(voice_folder(studio.storage, model), target, recorded_by)

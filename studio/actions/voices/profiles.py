@@ -35,10 +35,9 @@ def edit_profile(studio: Studio, account: Account, model_id: str, values: Mappin
     for that of another voice, NotFound, WrongState for a demo voice, Unavailable, DiskFull; then nothing has changed.
     """
     if find_model(studio.database, account, model_id).is_demo:
-        raise WrongState(tr(
-            "The voice '{model_id}' is a demo voice and cannot be changed.",
-            model_id=model_id,
-        ), "demo_voice")
+        raise WrongState(
+            tr("The voice '{model_id}' is a demo voice and cannot be changed.", model_id=model_id), "demo_voice"
+        )
     if is_blank(values.get("name")):
         raise Invalid([("name", tr("Give the voice a name."))])
     given = read_profile(values)
@@ -64,10 +63,18 @@ def _refuse_name_in_use(studio: Studio, account: Account, model_id: str, name: s
     there = [one.id for one in voices_named(studio, account, name)]
     if there and model_id not in there:
         free = free_name(studio, account, name)
-        raise Invalid([("name", tr(
-            "There is already a voice called {name}: choose another name, such as {free}.",
-            name=name, free=free,
-        ))])
+        raise Invalid(
+            [
+                (
+                    "name",
+                    tr(
+                        "There is already a voice called {name}: choose another name, such as {free}.",
+                        name=name,
+                        free=free,
+                    ),
+                )
+            ]
+        )
 
 
 def _write_profile(studio: Studio, connection: Connection, model: Model, given: VoiceProfile) -> None:

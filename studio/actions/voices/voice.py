@@ -19,15 +19,7 @@ from studio.actions.trainings.checkpoints import stored_card
 from studio.actions.trainings.history import EvaluationLine, HistoryLines, training_history
 from studio.errors import NotFound, WrongState
 from studio.store.accounts import Account
-from studio.store.catalogue import (
-    Model,
-    VoiceFilters,
-    all_models,
-    find_model,
-    list_models,
-    locked_model,
-    remove_model,
-)
+from studio.store.catalogue import Model, VoiceFilters, all_models, find_model, list_models, locked_model, remove_model
 from studio.store.kinds import REPORT
 from studio.store.kinds import TRAINING as TRAINING_KIND
 from studio.store.records.cards import ReportedData, Voice
@@ -111,11 +103,17 @@ class VoiceView(Voice):
     consent: Undocumented[Mapping[str, str]]
     consent_origin: Undocumented[str]
     taught_by: Undocumented[TaughtBy | None]
-    estimated: Maybe[Annotated[Mapping[str, Mapping[str, float]], shown_as(dict[str, dict[str, float]]), Field(
-        description="spoken_pitch or sung_pitch (MIDI numbers: low, median, high) where none of its recordings speaks, "
-        "or sings: an estimate from the other, by which `transpose: auto` goes.",
-        examples=[{"spoken_pitch": {"low": 51.06, "median": 55.76, "high": 62.06}}],
-    )]] = field(default_factory=left_out)
+    estimated: Maybe[
+        Annotated[
+            Mapping[str, Mapping[str, float]],
+            shown_as(dict[str, dict[str, float]]),
+            Field(
+                description="spoken_pitch or sung_pitch (MIDI numbers: low, median, high) where none of its recordings speaks, "
+                "or sings: an estimate from the other, by which `transpose: auto` goes.",
+                examples=[{"spoken_pitch": {"low": 51.06, "median": 55.76, "high": 62.06}}],
+            ),
+        ]
+    ] = field(default_factory=left_out)
     training: TrainingView
     data_report: Annotated[
         ReportedData | None, shown_as(object), Field(description="The quality of its recordings and their problems.")
@@ -135,10 +133,13 @@ def score_lines(view: VoiceView) -> list[str]:
     evaluations = history["evaluations"] if history else []
     lines = [tr("{name}, imported: {scores}", name=taught.name, scores=_scores_text(taught.scores))]
     if evaluations:
-        lines.append(tr(
-            "{name}, taught: {evaluations}",
-            name=view.name, evaluations=_scores_text(_figures(max(evaluations, key=lambda line: line["score"]))),
-        ))
+        lines.append(
+            tr(
+                "{name}, taught: {evaluations}",
+                name=view.name,
+                evaluations=_scores_text(_figures(max(evaluations, key=lambda line: line["score"]))),
+            )
+        )
     return lines
 
 
@@ -149,7 +150,8 @@ def _figures(line: EvaluationLine) -> TeachingScores:
 def _scores_text(scores: TeachingScores) -> str:
     return tr(
         "likeness {likeness}, intelligibility {content}, score {score}",
-        likeness=numeral(scores.likeness, ".2f"), content=numeral(scores.content, ".2f"),
+        likeness=numeral(scores.likeness, ".2f"),
+        content=numeral(scores.content, ".2f"),
         score=numeral(scores.score, ".2f"),
     )
 
@@ -175,9 +177,9 @@ class Voices(Record):
     """Usable voices."""
 
     models: list[Voice]
-    next_cursor: Maybe[Annotated[
-        str | None, Field(description="The cursor of the next page, if `limit` was given.")
-    ]] = field(default_factory=left_out)
+    next_cursor: Maybe[
+        Annotated[str | None, Field(description="The cursor of the next page, if `limit` was given.")]
+    ] = field(default_factory=left_out)
 
 
 def models_view(studio: Studio, account: Account, **narrowed: Unpack[Narrowed]) -> Voices:

@@ -76,12 +76,7 @@ class Dispatcher:
     """Dispatches while it leads: call `look` repeatedly, then `end`."""
 
     def __init__(
-        self,
-        service: ServiceSettings,
-        database: Database,
-        cluster: Cluster,
-        log: FilteringBoundLogger,
-        owner: str,
+        self, service: ServiceSettings, database: Database, cluster: Cluster, log: FilteringBoundLogger, owner: str
     ) -> None:
         self._service, self._database, self._cluster, self._log, self._owner = service, database, cluster, log, owner
         self.leads = False
@@ -156,10 +151,14 @@ class Dispatcher:
             self._connecting.failed()
             leader_lock.release(self._database, LOCK, self._owner)  # another process may succeed
             self.leads, self._renew_at = False, self._connecting.not_before
-            raise StudioError(tr(
-                "Ray at {ray_address}: {cause}",
-                ray_address=self._service.ray_address or tr("this machine"), cause=cause,
-            ), "ray") from cause
+            raise StudioError(
+                tr(
+                    "Ray at {ray_address}: {cause}",
+                    ray_address=self._service.ray_address or tr("this machine"),
+                    cause=cause,
+                ),
+                "ray",
+            ) from cause
         self._connected = True
         self._connecting.succeeded()
         self._log.info("ray_joined", address=self._service.ray_address or tr("this machine"))

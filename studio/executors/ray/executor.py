@@ -41,11 +41,7 @@ class RayExecutor:
     """Runs a service's tasks on a Ray cluster, between `start` and `stop`."""
 
     def __init__(
-        self,
-        settings: Settings,
-        service: ServiceSettings,
-        log: FilteringBoundLogger,
-        command: Sequence[str] = COMMAND,
+        self, settings: Settings, service: ServiceSettings, log: FilteringBoundLogger, command: Sequence[str] = COMMAND
     ) -> None:
         """command: the command that starts the dispatcher. Raises SettingsError for settings that cannot work."""
         refuse_what_cannot_work(service)
@@ -136,32 +132,34 @@ def refuse_what_cannot_work(service: ServiceSettings, environment: Mapping[str, 
     """Raise SettingsError if tasks could not be placed on Ray, or could not run there."""
     address = service.ray_address
     if importlib.util.find_spec("ray") is None:
-        raise SettingsError(tr(
-            "executor=ray requires another package on every machine: {install}.",
-            install=add_extra("ray"),
-        ))
+        raise SettingsError(
+            tr("executor=ray requires another package on every machine: {install}.", install=add_extra("ray"))
+        )
     host, _, port = address.rpartition(":")
     if address and not (host and "/" not in host and port.isdigit()):
-        raise SettingsError(tr(
-            "ray_address must be HOST:PORT, as `ray start --head` prints it, not '{address}'.",
-            address=address,
-        ))
+        raise SettingsError(
+            tr("ray_address must be HOST:PORT, as `ray start --head` prints it, not '{address}'.", address=address)
+        )
     if is_of_this_machine(address):
         if address:
             _refuse_without_token(os.environ if environment is None else environment)
         return
     if not service.database_url.startswith("postgresql"):
-        raise SettingsError(tr(
-            "Ray at {address} runs tasks on other machines, which cannot open a SQLite file of this one. Set "
-            "database_url=postgresql://USER:PASSWORD@HOST/NAME, or leave ray_address out.",
-            address=address,
-        ))
+        raise SettingsError(
+            tr(
+                "Ray at {address} runs tasks on other machines, which cannot open a SQLite file of this one. Set "
+                "database_url=postgresql://USER:PASSWORD@HOST/NAME, or leave ray_address out.",
+                address=address,
+            )
+        )
     if not service.storage_url.startswith("s3://"):
-        raise SettingsError(tr(
-            "Ray at {address} runs tasks on other machines, which cannot read a folder of this one. Set "
-            "storage_url=s3://BUCKET/PREFIX, or leave ray_address out.",
-            address=address,
-        ))
+        raise SettingsError(
+            tr(
+                "Ray at {address} runs tasks on other machines, which cannot read a folder of this one. Set "
+                "storage_url=s3://BUCKET/PREFIX, or leave ray_address out.",
+                address=address,
+            )
+        )
     _refuse_without_token(os.environ if environment is None else environment)
 
 
@@ -173,6 +171,6 @@ def _refuse_without_token(environment: Mapping[str, str]) -> None:
         raise SettingsError(
             tr(
                 "The token of the Ray cluster is missing. Copy the head's ~/.ray/auth_token to the same place here, "
-                "or set RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH. `ray get-auth-token --generate` makes one.",
+                "or set RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH. `ray get-auth-token --generate` makes one."
             )
         )

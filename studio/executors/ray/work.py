@@ -83,9 +83,7 @@ def _context(data: str, given: ServiceSettings) -> WorkerContext:
     # a node may use other addresses for database and storage than the service
     own = load_service_settings()
     given = replace(
-        given,
-        database_url=own.database_url or given.database_url,
-        storage_url=own.storage_url or given.storage_url,
+        given, database_url=own.database_url or given.database_url, storage_url=own.storage_url or given.storage_url
     )
     database = open_database(database_url(given.database_url, settings.data))
     storage = open_storage(given.storage_url, settings.data)
@@ -112,7 +110,12 @@ def refuse_other_version(wanted: str) -> None:
     """Raise StudioError if this node has a different version of the program than the service."""
     here = version(PACKAGE)
     if here != wanted:
-        raise StudioError(tr(
-            "{nodename} has Timbre Studio {here}, but the service has {wanted}.",
-            nodename=os.uname().nodename, here=here, wanted=wanted,
-        ), "version")
+        raise StudioError(
+            tr(
+                "{nodename} has Timbre Studio {here}, but the service has {wanted}.",
+                nodename=os.uname().nodename,
+                here=here,
+                wanted=wanted,
+            ),
+            "version",
+        )

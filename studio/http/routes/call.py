@@ -156,10 +156,18 @@ class Call:
         if key is None:
             return None
         if not 0 < len(key) <= _LONGEST_KEY or not key.isascii() or not key.isprintable():
-            raise Invalid([(KEY_HEADER, tr(
-                "{key_header} must be 1 to {longest_key} printable ASCII characters.",
-                key_header=KEY_HEADER, longest_key=_LONGEST_KEY,
-            ))])
+            raise Invalid(
+                [
+                    (
+                        KEY_HEADER,
+                        tr(
+                            "{key_header} must be 1 to {longest_key} printable ASCII characters.",
+                            key_header=KEY_HEADER,
+                            longest_key=_LONGEST_KEY,
+                        ),
+                    )
+                ]
+            )
         return Idempotency(call, key, form.fingerprint)
 
     @property

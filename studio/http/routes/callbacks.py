@@ -43,9 +43,7 @@ async def list_callbacks(
     cursor: Cursor = None,
 ) -> JSONResponse:
     """List the account's callbacks, newest first."""
-    return Shown(
-        await call.do(callback_views, task_id=task_id, state=state, limit=limit, cursor=cursor)
-    )
+    return Shown(await call.do(callback_views, task_id=task_id, state=state, limit=limit, cursor=cursor))
 
 
 @router.get(

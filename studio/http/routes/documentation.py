@@ -99,10 +99,7 @@ def _problem(status: int) -> dict[str, object]:
 
 
 def body(
-    properties: Described,
-    required: tuple[str, ...],
-    *media_types: str,
-    headers: Sequence[Described] = (),
+    properties: Described, required: tuple[str, ...], *media_types: str, headers: Sequence[Described] = ()
 ) -> dict[str, object]:
     """Return a form with these fields for `openapi_extra`, with the header that makes it safe to repeat, and others."""
     schema = {"type": "object", "properties": dict(properties), "required": list(required)}

@@ -96,9 +96,9 @@ class Fields:
             self._wrong(name, tr("{name} is missing.", name=name))
             return []
         if not _NUMBERS.fullmatch(text) or text.count(",") >= most:
-            self._wrong(name, tr(
-                "{name} must be whole numbers separated by commas, not {text}.", name=name, text=shown(text)
-            ))
+            self._wrong(
+                name, tr("{name} must be whole numbers separated by commas, not {text}.", name=name, text=shown(text))
+            )
             return []
         return [int(one) for one in text.split(",")]
 

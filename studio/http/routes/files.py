@@ -19,9 +19,10 @@ from studio.http.routes.documentation import Responses, problems
 from studio.store.accounts import owner_of_key
 
 # Browsers display no other types, whatever was uploaded.
-_SHOWN = {
-    suffix: container.media_type for container in CONTAINERS for suffix in container.suffixes
-} | {".png": "image/png", ".json": "application/json"}  # made only by the studio, never uploads
+_SHOWN = {suffix: container.media_type for container in CONTAINERS for suffix in container.suffixes} | {
+    ".png": "image/png",
+    ".json": "application/json",
+}  # made only by the studio, never uploads
 _UNKNOWN = "application/octet-stream"
 _POLICY = "default-src 'none'; sandbox"
 

@@ -56,11 +56,7 @@ class Checkup:
 
 @router.head("/health", include_in_schema=False)
 @router.get(
-    "/health",
-    operation_id="get_health",
-    summary="Check the service",
-    response_model=Health,
-    responses=problems(),
+    "/health", operation_id="get_health", summary="Check the service", response_model=Health, responses=problems()
 )
 async def health(call: Calling) -> JSONResponse:
     """Report whether the service is usable. No token is needed."""

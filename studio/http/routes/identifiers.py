@@ -14,20 +14,19 @@ _PROJECT_ID = re.compile(r"[0-9a-z]{6,64}")
 def known_task_id(given: str) -> str:
     """Return `given` if it can be a task's id. Raises NotFound."""
     if not _TASK_ID.fullmatch(given):
-        raise NotFound(tr(
-            "There is no task {given}. GET /tasks lists all tasks.",
-            given=shown(given),
-        ), "task_not_found")
+        raise NotFound(
+            tr("There is no task {given}. GET /tasks lists all tasks.", given=shown(given)), "task_not_found"
+        )
     return given
 
 
 def known_project_id(given: str) -> str:
     """Return `given` if it can be a project's id. Raises NotFound."""
     if not _PROJECT_ID.fullmatch(given):
-        raise NotFound(tr(
-            "There is no project {given}. GET /projects lists all projects.",
-            given=shown(given),
-        ), "project_not_found")
+        raise NotFound(
+            tr("There is no project {given}. GET /projects lists all projects.", given=shown(given)),
+            "project_not_found",
+        )
     return given
 
 
@@ -35,10 +34,8 @@ def known_model_id(given: str) -> str:
     """Return `given` if it can be a voice's id. Raises NotFound."""
     if not is_identifier(given):
         raise NotFound(
-            tr(
-                "There is no voice {given}. GET /models lists the voices you can use.",
-                given=shown(given),
-            ), "model_not_found"
+            tr("There is no voice {given}. GET /models lists the voices you can use.", given=shown(given)),
+            "model_not_found",
         )
     return given
 
@@ -47,9 +44,7 @@ def known_callback_id(given: str) -> str:
     """Return `given` if it can be a callback's id. Raises NotFound."""
     if not _TASK_ID.fullmatch(given):
         raise NotFound(
-            tr(
-                "There is no callback {given}. GET /callbacks lists all callbacks.",
-                given=shown(given),
-            ), "callback_not_found"
+            tr("There is no callback {given}. GET /callbacks lists all callbacks.", given=shown(given)),
+            "callback_not_found",
         )
     return given

@@ -66,11 +66,7 @@ def live_route(
 
 
 async def _serve(
-    socket: WebSocket,
-    sessions: LiveSessions,
-    service: ServiceSettings,
-    rights: RightsWatch,
-    token_of: TokenOf | None,
+    socket: WebSocket, sessions: LiveSessions, service: ServiceSettings, rights: RightsWatch, token_of: TokenOf | None
 ) -> None:
     if not is_own_origin(socket.scope, service):
         await socket.close(_FOREIGN)  # before it is accepted: the browser sees a refusal

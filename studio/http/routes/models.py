@@ -64,11 +64,7 @@ class _Wanted(BaseModel):
 
 
 @router.get(
-    "/models",
-    operation_id="list_models",
-    summary="List voices",
-    response_model=Voices,
-    responses=problems(422),
+    "/models", operation_id="list_models", summary="List voices", response_model=Voices, responses=problems(422)
 )
 async def list_models(call: Calling, wanted: Annotated[_Wanted, Query()]) -> JSONResponse:
     """List usable voices: the account's trained ones, and the demo voices."""

@@ -151,9 +151,7 @@ async def speak(call: Calling) -> Response:
         async with true_to_the_queue(call, CONVERSION):
             await call.do(refuse_in_vain, asked)
             async with spoken(call.studio, text, 1.0 if speed is None else speed) as recording:
-                task_id = await call.do(
-                    start_conversion, recording, recording.name, asked, request_id=call.request_id
-                )
+                task_id = await call.do(start_conversion, recording, recording.name, asked, request_id=call.request_id)
         call.note(task_id=task_id, model_id=voice)
         return await _sound_of(call, task_id, kind)
 

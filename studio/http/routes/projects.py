@@ -38,11 +38,7 @@ _CHANGES: Described = {
 
 
 @router.get(
-    "/projects",
-    operation_id="list_projects",
-    summary="List projects",
-    response_model=Projects,
-    responses=problems(422),
+    "/projects", operation_id="list_projects", summary="List projects", response_model=Projects, responses=problems(422)
 )
 async def list_projects(
     call: Calling,

@@ -41,12 +41,7 @@ class Problem(BaseModel):
                     "status": 422,
                     "detail": "likeness must be a number from 0.0 to 1.0, not '2'.",
                     "code": "invalid",
-                    "errors": [
-                        {
-                            "field": "likeness",
-                            "message": "likeness must be a number from 0.0 to 1.0, not '2'.",
-                        }
-                    ],
+                    "errors": [{"field": "likeness", "message": "likeness must be a number from 0.0 to 1.0, not '2'."}],
                 }
             ]
         }

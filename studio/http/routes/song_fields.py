@@ -1,6 +1,5 @@
 """Songs as fields of a form: their documentation, and the request that they make."""
 
-
 from engine.songs.alignment import LARGEST_GIVEN_S
 from engine.songs.mixing import SILENT_DB
 from engine.songs.parts import KEEP, read_parts

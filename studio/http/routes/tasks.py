@@ -38,13 +38,7 @@ Kind = Literal[LISTED]  # type: ignore[valid-type]
 Cursor = Annotated[str | None, Query(max_length=500, pattern="^[A-Za-z0-9_=.:-]*$", description="From `next_cursor`.")]
 
 
-@router.get(
-    "/tasks",
-    operation_id="list_tasks",
-    summary="List tasks",
-    response_model=Tasks,
-    responses=problems(422),
-)
+@router.get("/tasks", operation_id="list_tasks", summary="List tasks", response_model=Tasks, responses=problems(422))
 async def list_tasks(
     call: Calling,
     state: State | None = None,

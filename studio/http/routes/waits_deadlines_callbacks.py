@@ -149,9 +149,7 @@ def answers_of_start(answer: type[BaseModel], *statuses: int) -> Responses:
     return {202: later, **problems(*statuses)}
 
 
-async def looked(
-    call: Call, task_id: str, view: Callable[[], Awaitable[Record]]
-) -> JSONResponse:
+async def looked(call: Call, task_id: str, view: Callable[[], Awaitable[Record]]) -> JSONResponse:
     """Answer a call that looks at a task: with the `view` of it or, where the client waits, that at its end."""
     found, wait_s = await view(), preferred_wait_s(call.request)  # unknown tasks are refused first
     waited = await _waited_for(call, task_id, wait_s)
@@ -232,7 +230,8 @@ def _deadline_s(written: str | None) -> int | None:
     if not 1 <= found <= LONGEST_DEADLINE_S:
         text = tr(
             "{cancel_after} must be seconds, or like 90s, 5m or 1h30m, up to 30 days, not {written}.",
-            cancel_after=CANCEL_AFTER, written=shown(written),
+            cancel_after=CANCEL_AFTER,
+            written=shown(written),
         )
         raise Invalid([(CANCEL_AFTER, text)])
     return found

@@ -174,12 +174,16 @@ def _row(visit: Visit, place: int, row: Row, preferred: str) -> dict[str, object
         }  # fmt: skip
     task = visit.do(task_view, row["task"], visit.base_url, visit.now_s)
     made = row_of(task, preferred)
-    return made | named | {
-        "kind": task.model_name or "",
-        "outline": outline_of(visit, made),
-        "actions": [CANCEL] if row["state"] in BUSY else [],
-        "beside": _BESIDE if made["player"] else [],
-    }
+    return (
+        made
+        | named
+        | {
+            "kind": task.model_name or "",
+            "outline": outline_of(visit, made),
+            "actions": [CANCEL] if row["state"] in BUSY else [],
+            "beside": _BESIDE if made["player"] else [],
+        }
+    )
 
 
 def _counted(rows: Sequence[Row]) -> str:
@@ -187,9 +191,8 @@ def _counted(rows: Sequence[Row]) -> str:
     if not rows:
         return ""
     done, failed = (sum(row["state"] == state for row in rows) for state in ("completed", "failed"))
-    counted = tr(
-        "{done} of {rows} done",
-        done=done, rows=len(rows),
-    ) + (tr(", {failed} failed", failed=failed) if failed else "")
+    counted = tr("{done} of {rows} done", done=done, rows=len(rows)) + (
+        tr(", {failed} failed", failed=failed) if failed else ""
+    )
     share = sum(1.0 if row["state"] not in BUSY else row["progress"] for row in rows) / len(rows)
     return progress_bar(share, counted)

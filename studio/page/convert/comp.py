@@ -35,9 +35,7 @@ class LabelledTake(TypedDict):
 class Comp:
     """A fold with the takes of the recording. now: the conversion that is shown; made: receives the id of a comp."""
 
-    def __init__(
-        self, page: Page, place: gr.Row, now: gr.State, made: gr.State, instrument: gr.HTML
-    ) -> None:
+    def __init__(self, page: Page, place: gr.Row, now: gr.State, made: gr.State, instrument: gr.HTML) -> None:
         self.made = made
         self.watching = WatchedTask(_POLL_S)
         self.problem = notice("convert-comp-problem")

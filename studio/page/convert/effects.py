@@ -29,9 +29,7 @@ class EffectControls:
         with gr.Accordion(tr("Fine-tune"), open=False, elem_id="convert-effect-sliders"):
             others = controls(EffectSettings, [name for name in _NAMES if name not in _MAIN])
         self.sliders = {name: (main | others)[name] for name in _NAMES}
-        self.in_download = gr.Checkbox(
-            True, label=tr("Export with effects"), elem_id="convert-effects-download"
-        )
+        self.in_download = gr.Checkbox(True, label=tr("Export with effects"), elem_id="convert-effects-download")
         made = list(self.sliders.values())
         self._filled = self.preset.input(
             self._of_preset, self.preset, made, api_visibility="private", show_progress="hidden"

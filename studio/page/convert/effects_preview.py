@@ -44,9 +44,7 @@ def preview_effects(page: Page, effects: EffectControls, takes: Takes, instrumen
         if not data or not 1 <= index < len(tracks):
             return {}
         track = tracks[index]
-        made = visit.do(
-            take_with_effects, track.task or "", track.take, tried, visit.base_url, visit.now_s
-        )
+        made = visit.do(take_with_effects, track.task or "", track.take, tried, visit.base_url, visit.now_s)
         lanes = list(data.tracks)
         lane = lanes[index - 1]
         offers = [OfferedFile(label=one.label) for one in lane.downloads]  # not those with others

@@ -27,8 +27,6 @@ _FOUND = "(isAuto, semitones, found) => isAuto ? found : semitones"
 _FITTED = "(isAuto, semitones) => isAuto ? (document.querySelector('timbre-fit').data?.auto ?? 0) : semitones"
 
 
-
-
 class Fit:
     """The part of the tab with the shift: whether it is found automatically, and in semitones.
 
@@ -52,11 +50,23 @@ class Fit:
         both = [self.auto, self.transpose]
         for event in (voice.chosen.change, recording.analysed.change, recording.part_chosen, alone.change):
             fitted = page.on(event, self.fit, seen, [self.picture, self.found])
-            fitted.then(None, [*both, self.found], self.transpose, js=_FOUND, api_visibility="private", show_progress="hidden")
+            fitted.then(
+                None, [*both, self.found], self.transpose, js=_FOUND, api_visibility="private", show_progress="hidden"
+            )
         page.on_data(self.picture.best, self.take_best, [], [self.auto, self.transpose])
-        self.transpose.input(None, self.transpose, self.auto, js=_MOVED, api_visibility="private", show_progress="hidden")
+        self.transpose.input(
+            None, self.transpose, self.auto, js=_MOVED, api_visibility="private", show_progress="hidden"
+        )
         self.auto.input(None, both, self.transpose, js=_FITTED, api_visibility="private", show_progress="hidden")
-        gr.on([self.auto.change, self.transpose.change], None, both, None, js=_CHANGED, api_visibility="private", show_progress="hidden")
+        gr.on(
+            [self.auto.change, self.transpose.change],
+            None,
+            both,
+            None,
+            js=_CHANGED,
+            api_visibility="private",
+            show_progress="hidden",
+        )
 
     def begin(self, visit: Visit, chosen: Chosen | None, owner: str | None) -> Updates:
         """Leave a shift with the recording it was set for: another one begins with auto."""

@@ -69,9 +69,7 @@ class Pitch:
                 analyses.cancel(visit, analysis)
         return None
 
-    def draw(
-        self, visit: Visit, wanted: Wanted | None, now: Now | None, known: dict[str, str | None]
-    ) -> Updates:
+    def draw(self, visit: Visit, wanted: Wanted | None, now: Now | None, known: dict[str, str | None]) -> Updates:
         still: Values = {**self.watching.end(), self.progress: gr.HTML(visible=False)}
         if wanted is None or now is None:
             return still | {self.part: brought("pitch", None)}
@@ -81,9 +79,7 @@ class Pitch:
         recording = _lasting(visit, known.get(of_recording)) or analyses.view(
             visit, visit.do(look_at_recording, task_id)
         )
-        taken = _lasting(visit, known.get(of_take)) or analyses.view(
-            visit, visit.do(look_at_take, task_id, take)
-        )
+        taken = _lasting(visit, known.get(of_take)) or analyses.view(visit, visit.do(look_at_take, task_id, take))
         views = (recording, taken)
         found: Values = {self.known: known | {of_recording: recording.id, of_take: taken.id}}
         if any(view.state in analyses.BUSY for view in views):
@@ -103,9 +99,7 @@ def _lasting(visit: Visit, analysis: str | None) -> AnalysisView | None:
     return None if found and found.state == "cancelled" else found
 
 
-def _roll(
-    recording: AnalysisView, take: AnalysisView, wanted: Wanted, trimmed_s: float
-) -> dict[str, object]:
+def _roll(recording: AnalysisView, take: AnalysisView, wanted: Wanted, trimmed_s: float) -> dict[str, object]:
     """Return the data of <timbre-roll>: both curves over the take's spectrogram."""
     assert recording.roll is not None  # of analyses that are completed
     assert take.roll is not None

@@ -69,9 +69,7 @@ class PitchEditor:
     replaced that of the one whose place it takes.
     """
 
-    def __init__(
-        self, page: Page, instrument: gr.HTML, chosen: gr.State, done: gr.State, replaced: gr.State
-    ) -> None:
+    def __init__(self, page: Page, instrument: gr.HTML, chosen: gr.State, done: gr.State, replaced: gr.State) -> None:
         self.done, self.replaced, self.is_open = done, replaced, gr.State(False)
         self.opened = gr.State(None)  # {task, take, id}: what is in the editor
         self.rendering = remembered("pitch-editor")  # the id of the conversion that is rendered

@@ -35,7 +35,6 @@ _POLL_S = 0.4
 Stretch = Mapping[Literal["start_s", "stop_s"], float | None]  # what the instrument tells
 
 
-
 class Recording:
     """The part of the tab with the recording.
 

@@ -68,9 +68,7 @@ class Result:
         """What changes when another conversion is to be shown."""
         return [self.now, self.kept, self.watching.timer, self.going, self.progress]
 
-    def begun(
-        self, visit: Visit, task_id: str, chosen: Source, kept: Sequence[Now] | None
-    ) -> Values:
+    def begun(self, visit: Visit, task_id: str, chosen: Source, kept: Sequence[Now] | None) -> Values:
         """Return updates that show a conversion of the recording that is `chosen`."""
         view = view_of(visit, task_id)
         now: Now = {
@@ -143,7 +141,9 @@ class Result:
                 visit.do(cancel_task, now["task"], visit.base_url, visit.now_s)
         return self.watch(visit, now, kept, chosen)  # ending may take a moment
 
-    def convert_again(self, visit: Visit, asked: Mapping[Literal["model"], str], now: Now | None, kept: Sequence[Now]) -> Updates:
+    def convert_again(
+        self, visit: Visit, asked: Mapping[Literal["model"], str], now: Now | None, kept: Sequence[Now]
+    ) -> Updates:
         if not now:
             return None
         task_id = visit.do(convert_again, now["task"], asked["model"])

@@ -272,7 +272,10 @@ def _separator_words() -> InstallWords:
         tr(
             "Extracting a vocal needs {name}: {megabytes} MB, licence {licence}, by {origin}. It is stored in the "
             "data folder.",
-            name=file.name, megabytes=file.megabytes, licence=file.licence, origin=file.origin,
+            name=file.name,
+            megabytes=file.megabytes,
+            licence=file.licence,
+            origin=file.origin,
         ),
         tr("Vocals cannot be extracted here yet. Whoever runs this studio can add that: {fetch}.", fetch=FETCH),
         tr("This demo cannot extract vocals: send the vocal and its backing, or run the studio yourself."),

@@ -32,9 +32,9 @@ from studio.page.parts.notice import notice, show_error, show_problems, silent
 from studio.page.parts.page import Page, Updates, Visit, Wish
 from studio.page.parts.values import Given, Values
 
-_NO_RECORDING = (
-    tr("Add a recording first: drop a file, record one, or try a sample. "
-    "If a file is still uploading, wait until it is done.")
+_NO_RECORDING = tr(
+    "Add a recording first: drop a file, record one, or try a sample. "
+    "If a file is still uploading, wait until it is done."
 )
 _STILL_MEANT_S = 2.0  # after Convert was pressed: nobody looks for a file and drops it as fast as that
 

@@ -39,7 +39,6 @@ _MOST_LANES = 9  # as there are keys; of the result itself all
 _UNCHOSEN = (tr("Previous results"), "")  # of these while none is shown: says what is offered
 
 
-
 @dataclass(frozen=True, kw_only=True)
 class TrackOf(Record):
     """What a track of the instrument is: a take of a task, maybe of a song, or without one the recording."""
@@ -279,13 +278,7 @@ def lanes_of(view: ResultView, beside: Sequence[ResultView], preferred: str) -> 
     all takes of one that it is a comp or an edit of, as far as there are keys for them."""
     takes, best = _in_order(view), view.takes[0] if stands_out([take.mark for take in view.takes]) else None
     lanes = [
-        _track(
-            view,
-            take,
-            preferred,
-            _named(view, take) if len(takes) > 1 else result_name(view),
-            take is best,
-        )
+        _track(view, take, preferred, _named(view, take) if len(takes) > 1 else result_name(view), take is best)
         for take in takes
     ]
     for other in beside:
@@ -322,9 +315,7 @@ def _in_order(view: ResultView) -> list[ShownTake]:
     return sorted(view.takes, key=lambda take: take.number)
 
 
-def _track(
-    view: ResultView, take: ShownTake, preferred: str, label: str, is_best: bool = False
-) -> TakeLane:
+def _track(view: ResultView, take: ShownTake, preferred: str, label: str, is_best: bool = False) -> TakeLane:
     key = view.transpose or 0.0
     return TakeLane(
         task=view.id,

@@ -70,9 +70,7 @@ class Voice:
         """Return updates that show the remaining voices where this one was deleted in another window; else none."""
         return {} if model in [voice.id for voice in _voices(visit)] else self.choose(visit, None)
 
-    def refresh(
-        self, visit: Visit, model: str | None, analysed: Analysed | None, is_alone: bool
-    ) -> Values:
+    def refresh(self, visit: Visit, model: str | None, analysed: Analysed | None, is_alone: bool) -> Values:
         """Return updates that show all voices, with the range of the recording where it is alone."""
         voices = _voices(visit)
         if model not in [voice.id for voice in voices]:
@@ -81,9 +79,7 @@ class Voice:
         data = {"voices": voices, "range": _range(analysed if is_alone else None)}
         return {self.cards: shown(data), **self._hinted(voices, model)}
 
-    def suit(
-        self, visit: Visit, model: str | None, analysed: Analysed | None, is_alone: bool, is_open: bool
-    ) -> Values:
+    def suit(self, visit: Visit, model: str | None, analysed: Analysed | None, is_alone: bool, is_open: bool) -> Values:
         """Return updates that show all voices for a recording, and choose one for it where nobody has chosen yet.
 
         The browser has the last word: somebody may have chosen meanwhile.

@@ -1,6 +1,5 @@
 """What is wrong with the recording of the Convert tab, said before it is converted."""
 
-
 import gradio as gr
 
 from engine.texts import joined, tr

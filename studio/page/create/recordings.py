@@ -122,8 +122,7 @@ class Recordings:
 
 
 def _rejected(reasons: tuple[str, ...]) -> str:
-    more = " " + tr(
-        "{reasons} more rejected.",
-        reasons=len(reasons) - _MOST_NAMED,
-    ) if len(reasons) > _MOST_NAMED else ""
+    more = (
+        " " + tr("{reasons} more rejected.", reasons=len(reasons) - _MOST_NAMED) if len(reasons) > _MOST_NAMED else ""
+    )
     return joined(" ", reasons[:_MOST_NAMED]) + more

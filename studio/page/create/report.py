@@ -1,6 +1,5 @@
 """The check of a new voice's recordings, on the Create tab: read it before training."""
 
-
 import gradio as gr
 
 from engine.texts import ntr, tr
@@ -93,17 +92,11 @@ class Report:
             self.progress: gr.HTML(value=progress_bar(task.progress, message), visible=waits),
             self.picture: gr.HTML(value=report_picture(report) if report else ""),
             self.found: gr.HTML(value=shown(report)),
-            self.problem: show_error(task.error or tr("The recordings could not be checked."))
-            if failed
-            else silent(),
+            self.problem: show_error(task.error or tr("The recordings could not be checked.")) if failed else silent(),
             self.train: gr.Button(visible=bool(report), interactive=_NOT_TRAINABLE not in codes),
             self.convert: gr.Button(visible=bool(report) and view.untrained),
             self.without_bad: gr.Button(
-                ntr(
-                    "Remove {bad} unsuitable recording",
-                    "Remove {bad} unsuitable recordings",
-                    bad=len(bad),
-                )
+                ntr("Remove {bad} unsuitable recording", "Remove {bad} unsuitable recordings", bad=len(bad))
                 if len(bad) > 1
                 else tr("Remove the unsuitable recording"),
                 visible=bool(bad) and some_are_good,

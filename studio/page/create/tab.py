@@ -172,11 +172,7 @@ class CreateTab:
 
     def _take_back(self, visit: Visit, model: str | None, only_good: bool) -> Updates:
         draft = self._report.reopen_as_draft(visit, model, only_good)
-        return {
-            **self._recordings.show(visit, draft.draft_id),
-            **self._form.filled(draft.values),
-            **self._begin_anew(),
-        }
+        return {**self._recordings.show(visit, draft.draft_id), **self._form.filled(draft.values), **self._begin_anew()}
 
 
 def _today() -> date:

@@ -49,10 +49,13 @@ def _facts(view: AnalysisView) -> Iterator[tuple[str, str]]:
     yield tr("Range"), tr("{min} to {max}", min=voice.min, max=voice.max) if voice else _NOTHING
     yield tr("Median pitch"), _note(pitch.median) if pitch else _NOTHING
     yield tr("Length"), duration_text(duration_s)
-    yield tr("Voiced"), tr(
-        "{seconds} s ({share} %)",
-        seconds=numeral(voiced_s, ".1f" if voiced_s >= 1 else ".2f"),
-        share=numeral(100 * voiced_s / max(duration_s, 0.01), ".0f"),
+    yield (
+        tr("Voiced"),
+        tr(
+            "{seconds} s ({share} %)",
+            seconds=numeral(voiced_s, ".1f" if voiced_s >= 1 else ".2f"),
+            share=numeral(100 * voiced_s / max(duration_s, 0.01), ".0f"),
+        ),
     )
     yield tr("Notes"), str(len(view.notes)) if view.notes else tr("none")
     lufs = summary.loudness_lufs
@@ -71,9 +74,10 @@ def _sentences(found: Comparison, name: str) -> Iterator[str]:
         yield tr("The recordings could not be aligned in time: both start at 0:00.")
     elif abs(found.offset_s) > _SAME_TIME_S:
         seconds = numeral(abs(found.offset_s), ".2f")
-        yield tr("{name} is {seconds} s later.", name=name, seconds=seconds) if found.offset_s > 0 else tr(
-            "{name} is {seconds} s earlier.",
-            name=name, seconds=seconds,
+        yield (
+            tr("{name} is {seconds} s later.", name=name, seconds=seconds)
+            if found.offset_s > 0
+            else tr("{name} is {seconds} s earlier.", name=name, seconds=seconds)
         )
     else:
         yield tr("The recordings are aligned in time.")
@@ -90,29 +94,29 @@ def _sentences(found: Comparison, name: str) -> Iterator[str]:
         count = abs(moved)
         key = tr("in the same key")
         if moved:
-            key = ntr("{count} semitone higher", "{count} semitones higher", count=count) if moved > 0 else ntr(
-                "{count} semitone lower",
-                "{count} semitones lower",
-                count=count,
+            key = (
+                ntr("{count} semitone higher", "{count} semitones higher", count=count)
+                if moved > 0
+                else ntr("{count} semitone lower", "{count} semitones lower", count=count)
             )
         yield (
             tr(
                 "{name} has the same melody, {key}: on the same note {same_notes} % of the time, with a median "
                 "difference of {cents_apart} cents.",
-                name=name, key=key, same_notes=numeral(100 * found.same_notes, ".0f"),
+                name=name,
+                key=key,
+                same_notes=numeral(100 * found.same_notes, ".0f"),
                 cents_apart=numeral(found.cents_apart, ".0f"),
             )
         )
     if abs(found.louder_db) >= 1:
         level = numeral(abs(found.louder_db), ".0f")
-        yield tr("{name} is {level} dB louder.", name=name, level=level) if found.louder_db > 0 else tr(
-            "{name} is {level} dB quieter.",
-            name=name, level=level,
+        yield (
+            tr("{name} is {level} dB louder.", name=name, level=level)
+            if found.louder_db > 0
+            else tr("{name} is {level} dB quieter.", name=name, level=level)
         )
 
 
 def _note(semitones: float) -> str:
-    return tr(
-        "{note}, {hertz} Hz",
-        note=note_name(semitones), hertz=numeral(semitones_to_hertz(semitones), ".0f"),
-    )
+    return tr("{note}, {hertz} Hz", note=note_name(semitones), hertz=numeral(semitones_to_hertz(semitones), ".0f"))

@@ -130,10 +130,11 @@ def _drawn(view: AnalysisView) -> RollData:
 
 
 def _roll(view: AnalysisView) -> dict[str, object]:
-    return vars(_drawn(view)) | {"follows": _PLAYER, "isClose": True, "label": tr(
-        "Pitch of {file_name}",
-        file_name=view.file_name,
-    )}
+    return vars(_drawn(view)) | {
+        "follows": _PLAYER,
+        "isClose": True,
+        "label": tr("Pitch of {file_name}", file_name=view.file_name),
+    }
 
 
 def _player(views: Sequence[AnalysisView], starts_s: Sequence[float]) -> PlayerData:

@@ -94,18 +94,21 @@ def project_row(project: ProjectView, preferred: str, is_whole: bool = False) ->
     is_whole: all conversions, not only the latest.
     """
     told = project.conversions if is_whole else project.conversions[:_MOST_ROWS]
-    count, active = (
-        len(project.conversions),
-        any(one.state in ("queued", "running") for one in project.conversions),
-    )
+    count, active = (len(project.conversions), any(one.state in ("queued", "running") for one in project.conversions))
     timeline, voices = project.timeline, ", ".join(project.voices)
     facts = [[tr("Recording"), project.file_name], [tr("Voices"), voices]]
     facts += (
-        [[tr("Tempo"), ntr(
-            "{tempo_bpm} bpm, {beats_per_bar} beat",
-            "{tempo_bpm} bpm, {beats_per_bar} beats",
-            beats_per_bar=timeline["beats_per_bar"], tempo_bpm=numeral(timeline["tempo_bpm"], "g"),
-        )]]
+        [
+            [
+                tr("Tempo"),
+                ntr(
+                    "{tempo_bpm} bpm, {beats_per_bar} beat",
+                    "{tempo_bpm} bpm, {beats_per_bar} beats",
+                    beats_per_bar=timeline["beats_per_bar"],
+                    tempo_bpm=numeral(timeline["tempo_bpm"], "g"),
+                ),
+            ]
+        ]
         if timeline["tempo_bpm"]
         else []
     )

@@ -75,9 +75,7 @@ def with_downloads(row: dict[str, Any], made: Mapping[str, Mapping[str, str]]) -
     """Return a row with the links that were made of its takes, by "task track format"."""
     for index, track in enumerate((row["player"] or {"tracks": []})["tracks"]):
         if downloads := track.get("downloads"):
-            track["downloads"] = [
-                replace(one, **made.get(f"{row['id']} {index} {one.label}", {})) for one in downloads
-            ]
+            track["downloads"] = [replace(one, **made.get(f"{row['id']} {index} {one.label}", {})) for one in downloads]
     return row
 
 
@@ -117,11 +115,11 @@ def _kind(task: Mapping[str, Any]) -> str:
         if task.get("mix")
         else TITLES[task["kind"]]
     )
-    return ntr(
-        "{kind}, {epochs} epoch",
-        "{kind}, {epochs} epochs",
-        epochs=task["epochs"], kind=kind,
-    ) if task["kind"] == "training" else kind
+    return (
+        ntr("{kind}, {epochs} epoch", "{kind}, {epochs} epochs", epochs=task["epochs"], kind=kind)
+        if task["kind"] == "training"
+        else kind
+    )
 
 
 def _detail(task: Mapping[str, Any]) -> list[str]:

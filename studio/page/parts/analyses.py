@@ -54,7 +54,4 @@ def progress_line(view: AnalysisView) -> str:
     done = f"{100 * share:.0f} %" if share else None
     is_known = taken_s is not None and share >= _LEAST_PROGRESS
     time = time_left((taken_s or 0.0) * (1 - share) / share) if is_known else time_taken(taken_s)
-    return joined(tr(", "), filter(None, [tr(
-        "Analysing {file_name}",
-        file_name=view.file_name,
-    ), done, time]))
+    return joined(tr(", "), filter(None, [tr("Analysing {file_name}", file_name=view.file_name), done, time]))

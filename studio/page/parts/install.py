@@ -87,9 +87,10 @@ class InstallOffer:
     def _label(self) -> str:
         addition = self._addition()
         megabytes = addition.file.megabytes
-        return tr("Resume installation ({megabytes} MB)", megabytes=megabytes) if addition.received else tr(
-            "Install ({megabytes} MB)",
-            megabytes=megabytes,
+        return (
+            tr("Resume installation ({megabytes} MB)", megabytes=megabytes)
+            if addition.received
+            else tr("Install ({megabytes} MB)", megabytes=megabytes)
         )
 
     def _sentence(self) -> str:

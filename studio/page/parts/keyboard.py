@@ -118,16 +118,19 @@ def _keys(notes: range, inside: tuple[int, int] | None, left: float, y: float) -
 
 def _description(stretches: Sequence[Stretch], sung: Mapping[int, float], inside: tuple[int, int]) -> str:
     """Describe the picture in words."""
-    parts = [tr(
-        "{label}: {low} to {high}",
-        label=one.label, low=note_name(one.low), high=note_name(one.high),
-    ) for one in stretches]
+    parts = [
+        tr("{label}: {low} to {high}", label=one.label, low=note_name(one.low), high=note_name(one.high))
+        for one in stretches
+    ]
     outside_s = sum(time_s for note, time_s in sung.items() if not inside[0] <= note <= inside[1])
     if sung and stretches:
         parts.append(
             tr(
                 "{outside_s} of {sung} s of singing are outside this range",
-                outside_s=numeral(outside_s, ".0f"), sung=numeral(sum(sung.values()), ".0f"),
-            ) if outside_s else ""
+                outside_s=numeral(outside_s, ".0f"),
+                sung=numeral(sum(sung.values()), ".0f"),
+            )
+            if outside_s
+            else ""
         )
     return tr("Keyboard.") + " " + joined(". ", (part for part in parts if part))

@@ -15,7 +15,7 @@ from studio.page.parts.values import Given, Values
 
 MINE = tr("This is my own voice. I agree that a voice model is trained on it and that recordings are converted to it.")
 AGREED = tr(
-    "The person heard has agreed that a voice model is trained on this and that recordings are converted to it.",
+    "The person heard has agreed that a voice model is trained on this and that recordings are converted to it."
 )
 # the statement; and who says so, where a voice has the name of its owner
 _STATED = f"(said, name, by) => [said, by || (said === {json.dumps(MINE)} ? name : '')]"

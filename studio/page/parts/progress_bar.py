@@ -30,10 +30,11 @@ def time_until(seconds: float | None) -> str:
     """Return the time until the start as text; nothing while unknown."""
     if seconds is None:
         return ""
-    return tr(
-        "starts in about {seconds}",
-        seconds=_rounded(seconds),
-    ) if seconds > _STEP_S / 2 else tr("starts in a moment")
+    return (
+        tr("starts in about {seconds}", seconds=_rounded(seconds))
+        if seconds > _STEP_S / 2
+        else tr("starts in a moment")
+    )
 
 
 def _rounded(seconds: float) -> str:

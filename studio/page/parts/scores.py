@@ -59,7 +59,8 @@ def octaves_text(view: ResultView) -> str | None:
     keys = [joined(": ", (name, shift_text(semitones))) for name, semitones in view.parts]
     return tr(
         'The voices sing in different octaves ({keys}). For the same one, tick "{switch}" and convert again.',
-        keys=joined(tr(", "), keys), switch=tr("Same octave for all voices"),
+        keys=joined(tr(", "), keys),
+        switch=tr("Same octave for all voices"),
     )
 
 
@@ -80,8 +81,7 @@ def progress_line(view: ResultView) -> str:
         if not view.ahead:
             return tr("Starting")
         return joined(
-            tr(", "),
-            filter(None, [tr("Waiting: {ahead} ahead", ahead=view.ahead), time_until(view.starts_in_s)])
+            tr(", "), filter(None, [tr("Waiting: {ahead} ahead", ahead=view.ahead), time_until(view.starts_in_s)])
         )
     done = f"{100 * view.progress:.0f} %"
     time = time_left(view.left_s) or time_taken(view.taken_s)
@@ -122,10 +122,10 @@ def shift_text(semitones: float | None) -> str:
     if not semitones:
         return tr("Same key")
     count = numeral(abs(semitones), "g")
-    return ntr("Up {count} semitone", "Up {count} semitones", count=count) if semitones > 0 else ntr(
-        "Down {count} semitone",
-        "Down {count} semitones",
-        count=count,
+    return (
+        ntr("Up {count} semitone", "Up {count} semitones", count=count)
+        if semitones > 0
+        else ntr("Down {count} semitone", "Down {count} semitones", count=count)
     )
 
 

@@ -19,11 +19,7 @@ def shown_choice(view: AnalysisView | None) -> gr.Dropdown:
     found = view.tracks if view else None
     if found is None:
         return gr.Dropdown(visible=False)
-    choices = [
-        _choice(one.number, one.title, one.language, one.encoding)
-        for one in found.tracks
-        if one.is_readable
-    ]
+    choices = [_choice(one.number, one.title, one.language, one.encoding) for one in found.tracks if one.is_readable]
     return gr.Dropdown(choices=choices, value=found.read, visible=True)
 
 

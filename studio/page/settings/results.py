@@ -1,6 +1,5 @@
 """How results are written, in the Settings tab: format, rates, bits and names."""
 
-
 import gradio as gr
 
 from engine.texts import tr

@@ -22,21 +22,12 @@ _LIMITS = {
     "largest_upload_mb": (tr("Largest upload"), tr("{value} MB")),
     "longest_audio_minutes": (tr("Longest recording to convert"), tr("{value} minutes")),
     "largest_conversion_minutes": (tr("Largest conversion: recording x channels x takes"), tr("{value} minutes")),
-    "longest_dataset_hours": (tr("Recordings of one voice"), ntr(
-        "{value} hour",
-        "{value} hours",
-    )),
+    "longest_dataset_hours": (tr("Recordings of one voice"), ntr("{value} hour", "{value} hours")),
     "conversions_per_account": (tr("Queued or running conversions"), "{value}"),
     "trainings_per_account": (tr("Queued or running trainings"), "{value}"),
     "models_per_account": (tr("Voices"), "{value}"),
-    "keep_outputs_days": (tr("Conversions kept for"), ntr(
-        "{value} day",
-        "{value} days",
-    )),
-    "link_hours": (tr("Audio links valid for"), ntr(
-        "{value} hour",
-        "{value} hours",
-    )),
+    "keep_outputs_days": (tr("Conversions kept for"), ntr("{value} day", "{value} days")),
+    "link_hours": (tr("Audio links valid for"), ntr("{value} hour", "{value} hours")),
     "free_disk_mb": (tr("Disk space kept free"), tr("{value} MB")),
 }
 _MACHINE = (
@@ -80,27 +71,28 @@ def machine_rows(machine: MachineView, work: Mapping[str, int]) -> list[FactRow]
     """Return the machine and its work as rows."""
     workers = tr(
         "{conversion_workers} for conversions, {training_workers} for trainings",
-        conversion_workers=machine.conversion_workers, training_workers=machine.training_workers,
+        conversion_workers=machine.conversion_workers,
+        training_workers=machine.training_workers,
     )
     if not machine.conversion_workers:
         workers = tr("none here; other processes do the work")
-    memory = "" if machine.memory_bytes is None else tr(
-        ", {memory_bytes} of memory",
-        memory_bytes=size(machine.memory_bytes),
+    memory = (
+        ""
+        if machine.memory_bytes is None
+        else tr(", {memory_bytes} of memory", memory_bytes=size(machine.memory_bytes))
     )
     return [
         FactRow(label="Timbre Studio", value=machine.version or tr("run from its folder")),
         FactRow(label=tr("System"), value=machine.system),
-        FactRow(label=tr("Processor"), value=ntr(
-            "{cores} core{memory}",
-            "{cores} cores{memory}",
-            cores=machine.cores, memory=memory,
-        )),
+        FactRow(
+            label=tr("Processor"),
+            value=ntr("{cores} core{memory}", "{cores} cores{memory}", cores=machine.cores, memory=memory),
+        ),
         FactRow(label=tr("Workers"), value=workers),
-        FactRow(label=tr("Your tasks"), value=tr(
-            "{running} running, {queued} waiting",
-            running=work["running"], queued=work["queued"],
-        )),
+        FactRow(
+            label=tr("Your tasks"),
+            value=tr("{running} running, {queued} waiting", running=work["running"], queued=work["queued"]),
+        ),
     ]
 
 
@@ -132,14 +124,10 @@ def storage_rows(storage: StorageView) -> list[FactRow]:
     rows: list[FactRow] = [FactRow(label=tr("Folder"), value=storage.place)] if storage.place else []
     for name, area in storage.areas.items():
         held, count = size(area.bytes), area.files
-        value = ntr(
-            "{held} in {count} file",
-            "{held} in {count} files",
-            count=count, held=held,
-        ) if area.complete else ntr(
-            "more than {held} in {count} file",
-            "more than {held} in {count} files",
-            count=count, held=held,
+        value = (
+            ntr("{held} in {count} file", "{held} in {count} files", count=count, held=held)
+            if area.complete
+            else ntr("more than {held} in {count} file", "more than {held} in {count} files", count=count, held=held)
         )
         note = tr("cache") if name in _REMAKEABLE else ""
         rows.append(FactRow(label=_AREAS[name], value=value, note=note))

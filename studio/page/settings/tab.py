@@ -40,9 +40,7 @@ _TERMINAL = (
     + tr("All requests are described in the API documentation.") + "</a></p>"
 )  # fmt: skip
 _NOTHING_DONE = tr("Convert a recording or train a voice to see the matching commands here.")
-_LAST_TOKEN = tr(
-    "This is the only valid token. Without it nobody can log in to this account, including you.",
-)
+_LAST_TOKEN = tr("This is the only valid token. Without it nobody can log in to this account, including you.")
 _NOT_CHECKED = tr("This machine has not been checked yet.")
 _CHECK = tr("Check this machine")
 _CLEARED = tr("Cleared. Recordings, takes, voices and trainings are all kept.")
@@ -155,10 +153,10 @@ class SettingsTab:
 
     def _revoke(self, visit: Visit, data: TokenId) -> Updates:
         revoked = visit.do(withdraw_token, str(data.get("id")))
-        return {self._token_notice: inform(tr(
-            "Token '{name}' has been revoked.",
-            name=revoked.name,
-        )), **self._listed(visit)}
+        return {
+            self._token_notice: inform(tr("Token '{name}' has been revoked.", name=revoked.name)),
+            **self._listed(visit),
+        }
 
     def _start_check(self, visit: Visit) -> Updates:
         visit.do(start_checkup)

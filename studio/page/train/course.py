@@ -95,12 +95,15 @@ def estimate_text(view: TrainingView, epochs: int, evaluate_epochs: int = 0) -> 
     if epoch := view.epoch:
         return tr(
             "About {about} from epoch {epoch} to {epochs} on this machine, less if training stops early.",
-            about=about, epoch=epoch, epochs=epochs,
+            about=about,
+            epoch=epoch,
+            epochs=epochs,
         )
     return ntr(
         "About {about} for {epochs} epoch on this machine, less if training stops early.",
         "About {about} for {epochs} epochs on this machine, less if training stops early.",
-        epochs=epochs, about=about,
+        epochs=epochs,
+        about=about,
     )
 
 
@@ -112,23 +115,25 @@ def state_rows(view: TrainingView) -> list[FactRow]:
         rows.append(FactRow(label=tr("Error"), value=view.error, state="bad"))
     if history is None:
         return rows
-    rows.append(FactRow(label=tr("Epochs"), value=tr(
-        "{epoch} of {ceiling}",
-        epoch=view.epoch, ceiling=history["ceiling"],
-    )))
+    rows.append(
+        FactRow(label=tr("Epochs"), value=tr("{epoch} of {ceiling}", epoch=view.epoch, ceiling=history["ceiling"]))
+    )
     if best := _best(view):
         value = tr(
-            "epoch {epoch}, score {score} (higher is better)",
-            epoch=best["epoch"], score=numeral(best["score"], ".3f"),
+            "epoch {epoch}, score {score} (higher is better)", epoch=best["epoch"], score=numeral(best["score"], ".3f")
         )
         rows.append(FactRow(label=tr("Best checkpoint"), value=value, state="good"))
     if view.chosen_epoch is not None:
-        rows.append(FactRow(label=tr("In use"), value=tr(
-            "epoch {chosen_epoch}",
-            chosen_epoch=view.chosen_epoch,
-        ), note=tr("chosen by ear")))
+        rows.append(
+            FactRow(
+                label=tr("In use"),
+                value=tr("epoch {chosen_epoch}", chosen_epoch=view.chosen_epoch),
+                note=tr("chosen by ear"),
+            )
+        )
     rows += [
-        FactRow(label=tr("Epoch {epoch}", epoch=event["epoch"]), value=event["text"]) for event in history["events"][-5:]
+        FactRow(label=tr("Epoch {epoch}", epoch=event["epoch"]), value=event["text"])
+        for event in history["events"][-5:]
     ]
     return rows
 
@@ -182,10 +187,10 @@ def sounds(view: TrainingView, part: str | None, chosen: int | None) -> PlayerDa
         return None
     tracks: list[Track] = [Track(label=tr("Original"), url=original.url)]
     tracks += [
-        Track(label=_name(line), url=line["sounds"][part], note=tr(
-            "score {score}",
-            score=numeral(line["score"], ".3f"),
-        )) for line in lines
+        Track(
+            label=_name(line), url=line["sounds"][part], note=tr("score {score}", score=numeral(line["score"], ".3f"))
+        )
+        for line in lines
     ]
     epochs = [line["epoch"] for line in lines]
     first = epochs.index(heard) if (heard := audible_epoch(view, part, chosen)) is not None else 0
@@ -240,9 +245,7 @@ def _state(view: TrainingView) -> str:
         return tr("stopped, can be continued") if stopped else _STATES[view.state]
     if task.state == "running":
         return _STATES["training"]
-    return (
-        tr("up next") if task.place == 1 else tr("queued, number {place} in line", place=task.place)
-    )
+    return tr("up next") if task.place == 1 else tr("queued, number {place} in line", place=task.place)
 
 
 def _best(view: TrainingView) -> Audition | None:
@@ -268,8 +271,5 @@ def _line(
     points = [(line["epoch"], value) for line in lines if isinstance(value := line.get(name), int | float)]
     apart = -(-len(points) // _MOST_POINTS)
     return CurveLine(
-        label=label,
-        colour=colour,
-        points=points if apart < 2 else [*points[::apart], *points[-1:]],
-        marks=marks,
+        label=label, colour=colour, points=points if apart < 2 else [*points[::apart], *points[-1:]], marks=marks
     )

@@ -38,9 +38,9 @@ from studio.page.train.use_epoch import offered, use_button
 NO_VOICES = tr("No voices to train yet. Make one on the Create tab.")
 CHOOSE = tr("Choose a voice first.")
 _QUESTION = tr("Delete the training progress? The recordings and the current voice are kept.")
-_NOTHING_WAITS = (
-    tr("No training is running. You can queue several voices: they are trained one after the other. Curves and sound "
-    "samples appear here after the first minutes.")
+_NOTHING_WAITS = tr(
+    "No training is running. You can queue several voices: they are trained one after the other. Curves and sound "
+    "samples appear here after the first minutes."
 )
 _POLL_S = 1.0
 _SETTINGS = ("patience", "evaluate_epochs", "batch", "learning_rate", "foreign", "seed")
@@ -223,9 +223,7 @@ class Panel:
             self.state: shown({"rows": [], "otherwise": CHOOSE if can_choose else NO_VOICES}),
             self.estimate: "",
             self.convert: gr.Button(visible=False),
-            self.start: gr.Button(
-                tr("Start training"), interactive=False, variant="primary", visible=can_choose
-            ),
+            self.start: gr.Button(tr("Start training"), interactive=False, variant="primary", visible=can_choose),
             self.create: gr.Button(visible=not can_choose),
             self.stop: gr.Button(visible=False),
             self.afresh: gr.Button(visible=False),

@@ -22,7 +22,10 @@ def preview() -> str:
     )
     legend = joined("", (f'<span style="--of: var(--{colour})">' + said + "</span>" for _, colour, said, *_ in _LINES))
     return (
-        '<p class="legend"><b>' + tr("An example") + "</b>" + legend
+        '<p class="legend"><b>'
+        + tr("An example")
+        + "</b>"
+        + legend
         + f'</p><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" preserveAspectRatio="none" '
         f'aria-hidden="true" focusable="false">{grid}{lines}</svg>'
     )

@@ -109,12 +109,11 @@ class TrainTab:
         answer = visit.do(start_training, view.id, epochs, given_settings(view, settings))
         now = panel.show(visit, given, again=True)
         if answer["status"] == "completed":
-            sentence = (
-                ntr(
-                    "{name} is already trained for {epochs} epoch. Set a higher number to continue.",
-                    "{name} is already trained for {epochs} epochs. Set a higher number to continue.",
-                    epochs=view.epochs, name=view.name,
-                )
+            sentence = ntr(
+                "{name} is already trained for {epochs} epoch. Set a higher number to continue.",
+                "{name} is already trained for {epochs} epochs. Set a higher number to continue.",
+                epochs=view.epochs,
+                name=view.name,
             )
             now[panel.notice] = inform(sentence)
         return now | {control: gr.update(interactive=False) for control in panel.fixed}

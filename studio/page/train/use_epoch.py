@@ -42,7 +42,4 @@ def use_epoch(visit: Visit, model: str | None, epoch: int | None) -> str:
     if model is None or epoch is None:
         raise Invalid([("epoch", tr("Choose a checkpoint first."))])
     visit.do(choose_checkpoint, model, epoch)
-    return tr(
-        "The voice now uses epoch {epoch}. Further training still continues from the last epoch.",
-        epoch=epoch,
-    )
+    return tr("The voice now uses epoch {epoch}. Further training still continues from the last epoch.", epoch=epoch)

@@ -63,9 +63,7 @@ class Checkpoints:
             **self.offer_sounds(voice.id, view, part, kept if now is None else now, now),
         }
 
-    def offer_sounds(
-        self, model: str, view: Auditions, part: str, epoch: int | None, in_use: int | None
-    ) -> Values:
+    def offer_sounds(self, model: str, view: Auditions, part: str, epoch: int | None, in_use: int | None) -> Values:
         """Return updates that offer the sounds of a part, with `epoch` selected. in_use: the epoch of the voice."""
         lines = side_by_side([line for line in view.evaluations if part in line["sounds"]], epoch)
         epochs = [line["epoch"] for line in lines]

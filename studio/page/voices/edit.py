@@ -1,6 +1,5 @@
 """The actions on a voice: edit its profile, export it as a package and, once confirmed, delete it."""
 
-
 import gradio as gr
 
 from engine.texts import ntr, tr
@@ -97,20 +96,21 @@ def _question(voice: VoiceDetails) -> str:
         question = ntr(
             "Delete {name} and its {count} recording?",
             "Delete {name} and its {count} recordings?",
-            count=count, name=name,
+            count=count,
+            name=name,
         )
         if is_trained:
             question = ntr(
                 "Delete {name}, its {count} recording and its training?",
                 "Delete {name}, its {count} recordings and its training?",
-                count=count, name=name,
+                count=count,
+                name=name,
             )
     elif voice.has_recordings:
         question = (
-            tr(
-                "Delete {name}, its recordings and its training?",
-                name=name,
-            ) if is_trained else tr("Delete {name} and its recordings?", name=name)
+            tr("Delete {name}, its recordings and its training?", name=name)
+            if is_trained
+            else tr("Delete {name} and its recordings?", name=name)
         )
     kept = tr("This cannot be undone. Conversions made with it are kept.")
     return f'<p role="alert">{markup(question)} {markup(kept)}</p>'

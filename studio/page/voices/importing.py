@@ -92,7 +92,10 @@ def _contentvec_words() -> InstallWords:
         tr(
             "To convert with a model of RVC the studio needs {name}: {megabytes} MB, licence {licence}, by {origin}. "
             "It is stored in the data folder.",
-            name=file.name, megabytes=file.megabytes, licence=file.licence, origin=file.origin,
+            name=file.name,
+            megabytes=file.megabytes,
+            licence=file.licence,
+            origin=file.origin,
         ),
         tr("Models of RVC cannot convert here yet. Whoever runs this studio can add that: timbre-studio rvc fetch."),
         tr("This demo cannot convert with models of RVC: run the studio yourself."),
@@ -109,21 +112,19 @@ def _sorted(files: Sequence[str]) -> tuple[Path, Path | None]:
     indexes = [one for one in paths if one.suffix.lower() == INDEX]
     packages = [one for one in paths if one not in indexes] or indexes
     if len(packages) > 1 or len(indexes) > 1:
-        raise NotReadable(tr(
-            "Import one voice at a time: a model of RVC, and its index if it has one.",
-        ), "several_files")
+        raise NotReadable(
+            tr("Import one voice at a time: a model of RVC, and its index if it has one."), "several_files"
+        )
     return packages[0], indexes[0] if indexes and indexes != packages else None
 
 
 def _question(name: str, there: Sequence[Namesake]) -> str:
     shown = f"<strong>{markup(name)}</strong>"
     if len(_own(there)) == 1:
-        text = (
-            tr(
-                "There is already a voice called {shown}. Keep both, under two names, or replace its model and "
-                "profile? Its recordings and its training stay.",
-                shown=shown,
-            )
+        text = tr(
+            "There is already a voice called {shown}. Keep both, under two names, or replace its model and "
+            "profile? Its recordings and its training stay.",
+            shown=shown,
         )
     elif len(there) == 1:
         text = tr("There is already a demo voice called {shown}. Import this one under another name?", shown=shown)
@@ -131,6 +132,7 @@ def _question(name: str, there: Sequence[Namesake]) -> str:
         text = ntr(
             "There is already {there} voice called {shown}. Import this one under another name?",
             "There are already {there} voices called {shown}. Import this one under another name?",
-            there=len(there), shown=shown,
+            there=len(there),
+            shown=shown,
         )
     return f'<p role="alert">{said(text)}</p>'

@@ -1,6 +1,5 @@
 """One voice of the library: profile, preview, recordings and training."""
 
-
 import gradio as gr
 
 from engine.texts import tr
@@ -88,8 +87,7 @@ def _preview(voice: VoiceDetails) -> PlayerData | None:
     if voice.preview_url is None:
         return None
     return PlayerData(
-        id=f"voice-{voice.id}",
-        tracks=[Track(label=voice.name, names=[voice.name], url=voice.preview_url)],
+        id=f"voice-{voice.id}", tracks=[Track(label=voice.name, names=[voice.name], url=voice.preview_url)]
     )
 
 

@@ -1,6 +1,5 @@
 """A voice as data for the elements of the Voices tab: profile, recordings and training."""
 
-
 from engine.texts import ntr, numeral, tr
 from engine.units import note_number
 from engine.voices.card import TRAIN_AGAIN, UNTRAINED
@@ -39,10 +38,13 @@ def report_picture(report: ReportedData) -> str:
     """Draw the duration of each note in the recordings, with the detected and the stated range."""
     stretches = []
     if heard := report.get("vocal_range"):
-        stretches.append(Stretch(note_number(heard[0]), note_number(heard[1]), tr(
-            "detected: {lowest} to {highest}",
-            lowest=heard[0], highest=heard[1],
-        )))
+        stretches.append(
+            Stretch(
+                note_number(heard[0]),
+                note_number(heard[1]),
+                tr("detected: {lowest} to {highest}", lowest=heard[0], highest=heard[1]),
+            )
+        )
     if stated := report.get("stated_range"):
         low, high = stated
         stretches.append(
@@ -86,9 +88,7 @@ def about(voice: VoiceDetails) -> Facts:
     named = {tr("Licence"), tr("Source"), tr("Blended from"), "ID"}  # in the words of others
     return Facts(
         rows=[
-            FactRow(label=label, value=value, note=note, is_name=label in named)
-            for label, value, note in rows
-            if value
+            FactRow(label=label, value=value, note=note, is_name=label in named) for label, value, note in rows if value
         ]
     )
 
@@ -101,16 +101,20 @@ def training_rows(voice: VoiceDetails) -> list[FactRow]:
         label = tr("Conversion") if voice.kind == RVC else tr("Last training")
         rows.append(FactRow(label=label, value=voice.error, state="bad"))
     if isinstance(minutes := learned.get("minutes"), int | float):
-        rows.append(FactRow(label=tr("Trained on"), value=ntr(
-            "{minutes} minute of recordings",
-            "{minutes} minutes of recordings",
-            minutes=numeral(minutes, "g"),
-        )))
+        rows.append(
+            FactRow(
+                label=tr("Trained on"),
+                value=ntr(
+                    "{minutes} minute of recordings", "{minutes} minutes of recordings", minutes=numeral(minutes, "g")
+                ),
+            )
+        )
     if "best_epoch" in learned:
         how = tr("chosen by ear") if learned.get("chosen") else tr("best score")
         value = tr(
             "epoch {best_epoch} of {value}",
-            best_epoch=learned["best_epoch"], value=learned.get("epochs", learned["best_epoch"]),
+            best_epoch=learned["best_epoch"],
+            value=learned.get("epochs", learned["best_epoch"]),
         )
         rows.append(FactRow(label=tr("Checkpoint"), value=value, note=how))
     found = learned.get("scores")

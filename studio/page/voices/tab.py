@@ -200,7 +200,8 @@ class VoicesTab:
         voice = visit.do(voice_details, model, "", visit.now_s)
         stated = tr(
             "Licence: {licence}. Source: {source}.",
-            licence=voice.licence or tr("not specified"), source=voice.source or tr("not specified"),
+            licence=voice.licence or tr("not specified"),
+            source=voice.source or tr("not specified"),
         )
         stated += " " + tr("Consent: {consent}.", consent=consent_line(voice.consent, voice.consent_origin))
         said = inform(tr("{name} has been imported. {stated}", name=voice.name, stated=stated))

@@ -15,12 +15,10 @@ from studio.page.parts.values import Values
 from studio.page.voices.making import NewVoiceForm
 from studio.store.kinds import TEACHING
 
-_HELP = (
-    tr(
-        "The imported voice sings the bundled recordings and yours, and a voice of this studio is trained on the "
-        "results. It converts about twenty times as fast, and live. Five minutes of your own recordings make it "
-        "better.",
-    )
+_HELP = tr(
+    "The imported voice sings the bundled recordings and yours, and a voice of this studio is trained on the "
+    "results. It converts about twenty times as fast, and live. Five minutes of your own recordings make it "
+    "better."
 )
 
 

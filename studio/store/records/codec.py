@@ -86,7 +86,8 @@ def read(kind: type[T], values: object) -> T:
             tr(
                 "A later version of Timbre Studio has stored this ({place}: {msg}). Update this installation, or "
                 "delete the task.",
-                place=place, msg=first["msg"],
+                place=place,
+                msg=first["msg"],
             )
         ) from cause
 

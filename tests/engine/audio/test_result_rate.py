@@ -19,9 +19,7 @@ def test_results_in_memory_are_as_those_in_files(tmp_path, rate, wanted, count):
     rendered = Audio(resample(recording.samples, rate, 44_100), 44_100)
     write_audio(tmp_path / "recording.wav", recording)
     write_audio(tmp_path / "rendered.wav", rendered)
-    write_result(
-        tmp_path / "rendered.wav", tmp_path / "result.wav", ResultFormat(wanted), tmp_path / "recording.wav"
-    )
+    write_result(tmp_path / "rendered.wav", tmp_path / "result.wav", ResultFormat(wanted), tmp_path / "recording.wav")
     made = at_result_rate(rendered, rate_of_results(wanted, recording), recording)
     with open_audio(tmp_path / "result.wav") as file:
         assert (made.rate, made.samples.shape) == (file.rate, (file.channels, file.sample_count))

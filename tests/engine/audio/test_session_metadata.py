@@ -277,4 +277,3 @@ def test_append_place_leaves_the_sound_as_it_is(tmp_path: Path, recording: Path)
         assert np.array_equal(read_audio(tmp_path / "a.wav").samples, before)
         with av.open(tmp_path / "a.wav") as file:
             assert file.metadata["time_reference"] == str(REFERENCE)
-

@@ -33,9 +33,7 @@ def hertz_of(samples: np.ndarray, rate: int = RATE) -> float:
 
 @pytest.mark.parametrize(("container", "codec"), FLAGGED)
 @pytest.mark.parametrize("default", [0, 1])
-def test_open_audio_reads_the_track_that_players_play(
-    tmp_path: Path, container: str, codec: str, default: int
-) -> None:
+def test_open_audio_reads_the_track_that_players_play(tmp_path: Path, container: str, codec: str, default: int) -> None:
     path = put(tmp_path, several([LOW, HIGH], container, codec, default))
     with open_audio(path) as source:
         assert source.track == default + 1

@@ -14,8 +14,7 @@ from tests.engine.confinement.test_payload import namespaces_can_be_had
 
 pytestmark = [pytest.mark.skipif(sys.platform != "linux", reason="these are Linux's")]
 SECRET = (
-    "import os, sys; from pathlib import Path;"
-    "own, secret = map(Path, sys.argv[1:]); paths = [Path('/proc/self'), own];"
+    "import os, sys; from pathlib import Path;own, secret = map(Path, sys.argv[1:]); paths = [Path('/proc/self'), own];"
 )
 TRY = """
 def tried(work):

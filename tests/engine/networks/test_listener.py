@@ -231,9 +231,7 @@ def test_load_listener_refuses_a_missing_or_truncated_file(tmp_path, kept):
     path = tmp_path / "listener.safetensors"
     if kept is not None:
         path.write_bytes(LISTENER.read_bytes()[:kept])
-    with pytest.raises(
-        VoiceError, match=r"^The weights .*\.safetensors are missing or damaged; install .*\.$"
-    ):
+    with pytest.raises(VoiceError, match=r"^The weights .*\.safetensors are missing or damaged; install .*\.$"):
         load_listener(path)
 
 

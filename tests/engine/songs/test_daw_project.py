@@ -86,8 +86,6 @@ def test_opendaw_reads_the_project(written, tmp_path):
 
 
 def run(*command: str, folder: Path) -> str:
-    done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, timeout=INSTALLED_WITHIN_S, check=False
-    )
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=INSTALLED_WITHIN_S, check=False)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
     return done.stdout

@@ -8,14 +8,7 @@ from engine.analysis.envelope import BANDS
 from engine.audio.files import Audio
 from engine.features.clips import Clip, analyse_clip
 from engine.networks.content_encoder import CONTENT
-from engine.training.pieces import (
-    PIECE_FRAMES,
-    PackedClips,
-    drawn_augmentations,
-    epoch_pieces,
-    loud_frames,
-    make_batch,
-)
+from engine.training.pieces import PIECE_FRAMES, PackedClips, drawn_augmentations, epoch_pieces, loud_frames, make_batch
 from engine.units import SAMPLE_RATE
 from tests.engine.pretended_gpu import pretended_gpu
 

@@ -17,12 +17,7 @@ from engine.provenance.statement import Statement
 from engine.songs import separator_file
 from engine.songs.separator_file import HTDEMUCS_FT_VOCALS
 from studio.actions.analyses import start_analysis
-from studio.actions.conversions.conversion import (
-    ConversionRequest,
-    convert_again,
-    convert_recording,
-    start_conversion,
-)
+from studio.actions.conversions.conversion import ConversionRequest, convert_again, convert_recording, start_conversion
 from studio.settings.environment import load_settings
 from studio.settings.service import ServiceSettings
 from studio.store.accounts import Account, create_account

@@ -1,4 +1,3 @@
-
 import errno
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -117,9 +116,10 @@ def test_fetch_refuses_a_wrong_checksum_and_keeps_no_file(studio, pinned):
     assert list(studio.settings.separators.iterdir()) == []
 
 
-@pytest.mark.parametrize(("path", "sentence"), [
-    ("/gone", "answered 404"), (":0/nowhere", "goes on where it stopped"), ("//xn--a", "goes on where it stopped"),
-])
+@pytest.mark.parametrize(
+    ("path", "sentence"),
+    [("/gone", "answered 404"), (":0/nowhere", "goes on where it stopped"), ("//xn--a", "goes on where it stopped")],
+)
 def test_fetch_reports_an_unreachable_file_and_names_the_command_for_an_own_copy(studio, pinned, path, sentence):
     base = pinned.url.removesuffix("/there")
     url = {":0/nowhere": "http://127.0.0.1:1/nowhere", "//xn--a": "http://xn--a/"}.get(path, base + path)

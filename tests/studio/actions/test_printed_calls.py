@@ -203,9 +203,7 @@ def test_printed_call_of_a_part_says_where_it_begins(studio):
     assert convert.startswith("curl")
 
 
-@pytest.mark.parametrize("asked", [
-    Conversion(INPUT, {}, "Live session.wav", live={"voice": "koguchi"}),
-])
+@pytest.mark.parametrize("asked", [Conversion(INPUT, {}, "Live session.wav", live={"voice": "koguchi"})])
 def test_no_call_is_printed_for_what_the_service_has_none_for(studio, asked):
     with studio.database.write() as connection:
         submit(connection, studio.local.id, "conversion", written(asked), model_id="koguchi")
@@ -213,7 +211,13 @@ def test_no_call_is_printed_for_what_the_service_has_none_for(studio, asked):
 
 
 HARD_NAMES = [
-    "it's; rm -rf ~.wav", '"quoted",;type=x.wav', "$(touch x)`y`.wav", "back\\slash.wav", "-", "@a.wav", "<b.wav",
+    "it's; rm -rf ~.wav",
+    '"quoted",;type=x.wav',
+    "$(touch x)`y`.wav",
+    "back\\slash.wav",
+    "-",
+    "@a.wav",
+    "<b.wav",
     "é 中.wav",
 ]
 

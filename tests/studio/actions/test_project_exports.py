@@ -14,11 +14,7 @@ import soundfile
 from engine.audio.files import AudioWriter
 from engine.audio.session_metadata import SessionPlace, place_of
 from studio.actions.analyses import start_analysis
-from studio.actions.conversions.conversion import (
-    ConversionRequest,
-    convert_recording,
-    start_conversion,
-)
+from studio.actions.conversions.conversion import ConversionRequest, convert_recording, start_conversion
 from studio.actions.conversions.takes import label_take
 from studio.actions.project_exports import export_project, project_zip
 from studio.actions.projects import change_project, project_view

@@ -1,6 +1,5 @@
 """A recording with everything made of it: found again, named and deleted."""
 
-
 import pytest
 
 from engine.errors import SettingsError

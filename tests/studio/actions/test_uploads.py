@@ -151,6 +151,8 @@ def test_fetch_link_ends_an_answer_that_never_begins(studio, tmp_path, monkeypat
     monkeypatch.setattr("studio.actions.uploads._SILENT_S", 0.01)
     with pytest.raises(Unavailable, match="cannot be reached"):
         fetch_link(studio, LINK, tmp_path, lambda fraction, message: None, transport=httpx.MockTransport(trickles))
+
+
 @pytest.mark.parametrize(
     "to", ["https://xn--a/", "https://a.xn--0.com/x", "https://[::1/", "https://example.com:99999/", "https://a..b/"]
 )

@@ -44,9 +44,7 @@ def test_output_that_cannot_be_written_is_one_sentence(run_to, arguments, unbuff
     with FULL.open("wb") as full:
         status, _, errors = run_to(*arguments, stdout=full, PYTHONUNBUFFERED=unbuffered)
     assert status == 1
-    assert errors.splitlines() == [
-        "The output cannot be written (No space left on device): write it somewhere else."
-    ]
+    assert errors.splitlines() == ["The output cannot be written (No space left on device): write it somewhere else."]
 
 
 @full_only

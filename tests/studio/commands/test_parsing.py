@@ -32,9 +32,7 @@ def test_parser_says_what_is_wrong_in_one_sentence(arguments, sentence):
 def test_parser_says_what_is_ours_in_the_language_of_the_terminal(tmp_path):
     ours = {"There is no language '{wish}': choose one of {languages}.": "Sprache {wish} gibt es nicht."}
     with catalogue(tmp_path / "catalogues", "de", ours):
-        result = CliRunner().invoke(
-            app, ["--language", "xx"], env={"COLUMNS": "200", "TIMBRE_STUDIO_LANGUAGE": "de"}
-        )
+        result = CliRunner().invoke(app, ["--language", "xx"], env={"COLUMNS": "200", "TIMBRE_STUDIO_LANGUAGE": "de"})
     assert (result.exit_code, "Sprache xx gibt es nicht." in result.stderr) == (2, True)
 
 

@@ -72,11 +72,7 @@ def test_announce_opens_no_page_that_nobody_wants_or_sees(settings, local_only, 
 
 @pytest.mark.parametrize(
     ("arguments", "is_terminal", "level"),
-    [
-        ([], True, logging.ERROR),
-        (["--verbose"], True, logging.INFO),
-        ([], False, logging.INFO),
-    ],
+    [([], True, logging.ERROR), (["--verbose"], True, logging.INFO), ([], False, logging.INFO)],
 )
 def test_serve_shows_its_log_where_it_is_asked_for_or_no_terminal_is(arguments, is_terminal, level, monkeypatch):
     levels = []

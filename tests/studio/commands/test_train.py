@@ -133,8 +133,7 @@ def test_train_help_lists_every_setting_of_the_training_plan():
 
 
 @pytest.mark.parametrize(
-    ("voice", "remedy"),
-    [("nobody", "no voice"), ("../anna", "no voice"), ("kathleen", "is a demo voice")],
+    ("voice", "remedy"), [("nobody", "no voice"), ("../anna", "no voice"), ("kathleen", "is a demo voice")]
 )
 def test_train_refuses_unknown_and_demo_voices(trainings, voice, remedy):
     result = run("train", voice)

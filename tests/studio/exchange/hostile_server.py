@@ -111,7 +111,7 @@ def read_request(handler: socketserver.StreamRequestHandler) -> tuple[str, dict[
     """Read a request to its end; return its path and its headers, in small letters."""
     _, path, _ = handler.rfile.readline().decode("latin-1").split(" ", 2)
     headers = {}
-    while (line := handler.rfile.readline().decode("latin-1").strip()):
+    while line := handler.rfile.readline().decode("latin-1").strip():
         name, _, value = line.partition(":")
         headers[name.strip().lower()] = value.strip()
     if headers.get("transfer-encoding", "") == "chunked":

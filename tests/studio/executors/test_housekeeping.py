@@ -21,15 +21,7 @@ from studio.store.database import Database, Now
 from studio.store.drafts import new_draft_id, new_moment
 from studio.store.folder_locks import lock
 from studio.store.records.codec import written
-from studio.store.records.conversion import (
-    ChosenTake,
-    Comp,
-    CompSource,
-    Conversion,
-    Edit,
-    EditSources,
-    OutputSettings,
-)
+from studio.store.records.conversion import ChosenTake, Comp, CompSource, Conversion, Edit, EditSources, OutputSettings
 from studio.store.storage import Storage
 from studio.store.tables import accounts, rates
 from studio.store.tables import tasks as rows

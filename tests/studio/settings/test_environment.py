@@ -46,7 +46,7 @@ def test_open_studio_says_of_a_home_that_it_is_a_link_to_nothing(tmp_path):
     assert not (tmp_path / "disk that is not there").exists()
 
 
-@pytest.mark.parametrize("given", ["\"{home}\"", "'{home}'", "file://{home}", " {home} "])
+@pytest.mark.parametrize("given", ['"{home}"', "'{home}'", "file://{home}", " {home} "])
 def test_load_settings_takes_a_home_as_it_is_pasted(tmp_path, given):
     """Files of variables for containers keep quotes: a folder of that name was made in the current one."""
     home = tmp_path / "studio"

@@ -127,7 +127,8 @@ def test_unknown_variables_names_the_setting_that_was_probably_meant():
 def test_service_document_has_a_line_for_every_setting():
     shown = "\n".join(
         f"| `--{one.name.replace('_', '-')}` | {one.default} | {one.metadata['meaning']} |"
-        for one in fields(ServiceSettings) if one.metadata
+        for one in fields(ServiceSettings)
+        if one.metadata
     )
     readme = (Path(__file__).parents[3] / "studio/service.md").read_text(encoding="utf-8")
     assert f"\n{shown}\n" in readme, f"the table of options in studio/service.md must be:\n{shown}"
@@ -157,7 +158,9 @@ def test_service_settings_have_the_api_unless_it_is_off():
     assert not ServiceSettings(api="off").has_api
 
 
-@pytest.mark.parametrize("address", ["nonsense", "ftp://127.0.0.1/v1", "http://xn--a/v1", "http://a..b/", "http://0x7f.1/"])
+@pytest.mark.parametrize(
+    "address", ["nonsense", "ftp://127.0.0.1/v1", "http://xn--a/v1", "http://a..b/", "http://0x7f.1/"]
+)
 def test_speech_url_that_nobody_can_call_is_refused_when_the_service_starts(address):
     with pytest.raises(SettingsError, match="speech_url must be an address"):
         ServiceSettings(speech_url=address)

@@ -133,10 +133,7 @@ def test_list_models_filters_by_fields_and_search_words(database, folder_storage
     added(database, folder_storage, guest, "Ben", gender="male", genre="rock", traits=["bright"])
     assert ids(database, guest, genre="rock") == ["ann", "ben"]
     assert ids(database, guest, genre="rock", gender="female") == ["ann"]
-    assert ids(database, guest, voice_type="alto", base_language="en", age="adult") == [
-        "ann",
-        "kathleen",
-    ]
+    assert ids(database, guest, voice_type="alto", base_language="en", age="adult") == ["ann", "kathleen"]
     assert ids(database, guest, q="HUSKY smoky") == ["ann"]
     assert ids(database, guest, q="strasse") == ["ann"]
     assert ids(database, guest, q="Strässe") == ["ann"]

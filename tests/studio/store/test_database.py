@@ -15,14 +15,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from engine.errors import SettingsError
 from studio.errors import DiskFull, Unavailable
-from studio.store.database import (
-    Now,
-    _use_write_ahead_log,
-    database_url,
-    insert_into,
-    insert_or_keep,
-    open_database,
-)
+from studio.store.database import Now, _use_write_ahead_log, database_url, insert_into, insert_or_keep, open_database
 from studio.store.migration import upgrade
 from studio.store.tables import accounts
 from tests.waiting import PATIENCE_S, OwnClock, in_threads, wait_until

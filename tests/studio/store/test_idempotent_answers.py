@@ -1,6 +1,5 @@
 """A call that is repeated with its Idempotency-Key gets the answer it got, also if both come at once."""
 
-
 import pytest
 from sqlalchemy import func, select, update
 

@@ -1,6 +1,5 @@
 """Calls are counted for each account by the minute, by all servers together."""
 
-
 import pytest
 from sqlalchemy import func, select, update
 

@@ -625,9 +625,7 @@ class Queue(RuleBasedStateMachine):
             self.submitted("training" if number else "conversion", "mia", number)
 
     @rule(
-        kind=st.sampled_from(["conversion", "training"]),
-        model=st.sampled_from(["mia", "leo"]),
-        cost=st.integers(0, 3),
+        kind=st.sampled_from(["conversion", "training"]), model=st.sampled_from(["mia", "leo"]), cost=st.integers(0, 3)
     )
     def submitted(self, kind, model, cost):
         number = len(self.known)  # ids and times that are the same whenever this is run again

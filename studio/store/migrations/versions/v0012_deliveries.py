@@ -27,6 +27,4 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name="pk_deliveries"),
     )
     op.create_index("ix_deliveries_state_next_at", "deliveries", ["state", "next_at"])
-    op.create_index(
-        "ix_deliveries_account_id_created_at_id", "deliveries", ["account_id", "created_at", "id"]
-    )
+    op.create_index("ix_deliveries_account_id_created_at_id", "deliveries", ["account_id", "created_at", "id"])

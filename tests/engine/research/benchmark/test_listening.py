@@ -111,7 +111,7 @@ def test_a_listener_answers_with_keys_alone_and_saves_what_was_chosen(listener, 
         page.locator("#download").click()
     download.value.save_as(tmp_path / "answers.csv")
     first, second = csv.DictReader((tmp_path / "answers.csv").read_text().splitlines())
-    assert first["listener"] == "'=Ann \"A\""
+    assert first["listener"] == '\'=Ann "A"'
     assert (first["source"], first["a"], first["b"]) == (trials[0]["source"], trials[0]["a"], trials[0]["b"])
     assert (first["more_like_x"], first["sounds_better"]) == (trials[0]["a"], trials[0]["b"])
     assert (second["more_like_x"], second["sounds_better"]) == ("no difference", trials[1]["b"])

@@ -7,15 +7,7 @@ import pytest
 from engine.errors import EngineError
 from engine.research.benchmark.opinions import Output
 from engine.research.benchmark.quality import TRANSPOSITIONS
-from engine.research.benchmark.word_errors import (
-    WordErrors,
-    rate,
-    recognised,
-    spread,
-    tables,
-    whisper,
-    word_errors,
-)
+from engine.research.benchmark.word_errors import WordErrors, rate, recognised, spread, tables, whisper, word_errors
 
 pytest.importorskip("jiwer")
 TEXTS = {
@@ -95,7 +87,9 @@ def test_recognised_names_a_source_without_conversions(outputs):
 
 def test_recognised_knows_by_how_far_each_was_transposed(judged):
     assert {output.path.name: (output.semitones, errors.wrong) for output, errors in judged} == {
-        "one.flac--copy.wav": (0, 0), "one.flac--mia.wav": (3, 2), "two.flac--mia.wav": (-12, 3),
+        "one.flac--copy.wav": (0, 0),
+        "one.flac--mia.wav": (3, 2),
+        "two.flac--mia.wav": (-12, 3),
     }
 
 

@@ -143,7 +143,10 @@ def test_label_take_stores_name_and_star_and_names_downloads(studio, converted):
     label_take(studio, studio.local, converted, 2, starred=True)
     label_take(studio, studio.local, converted, 1, starred=True)
     view = task_view(studio, studio.local, converted, "", 0.0)
-    assert [vars(one) for one in view.take_labels] == [{"name": "", "starred": True}, {"name": "best chorus", "starred": True}]
+    assert [vars(one) for one in view.take_labels] == [
+        {"name": "", "starred": True},
+        {"name": "best chorus", "starred": True},
+    ]
     takes = {take.number: take for take in result_view(studio, studio.local, converted, "", 0.0).takes}
     assert (takes[2].name, takes[2].starred) == ("best chorus", True)
     named = take_download(studio, studio.local, converted, 2, "wav", "", 0.0)["name"]

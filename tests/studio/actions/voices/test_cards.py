@@ -77,7 +77,15 @@ def test_voice_cards_show_profile_state_and_preview(studio):
     cards = voice_cards(studio, studio.local, "", NOW_S)
     assert [card.id for card in cards] == ["everett", "goekhan", "kathleen", "kerstin", "koguchi", "safiye"]
     for card in cards:
-        assert set(plain(card)) == {*Voice.__annotations__, "state", "untrained", "demo", "avatar", "uses", "preview_url"}
+        assert set(plain(card)) == {
+            *Voice.__annotations__,
+            "state",
+            "untrained",
+            "demo",
+            "avatar",
+            "uses",
+            "preview_url",
+        }
         assert (card.state, card.untrained, card.demo) == ("completed", False, True)
         assert card.preview_url == f"/demo-voices/{card.id}/preview.wav"
         assert (DEMO_VOICES / card.id / "preview.wav").exists()

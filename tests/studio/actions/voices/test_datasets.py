@@ -40,11 +40,7 @@ def test_create_model_gives_equal_names_of_an_account_different_ids(studio, othe
 
 @pytest.mark.parametrize(
     ("given", "error"),
-    [
-        ({"genre": "polka"}, ProfileError),
-        ({"name": ""}, ProfileError),
-        ({"seconds": 3.0}, DatasetError),
-    ],
+    [({"genre": "polka"}, ProfileError), ({"name": ""}, ProfileError), ({"seconds": 3.0}, DatasetError)],
 )
 def test_create_model_refuses_invalid_data_and_leaves_nothing(studio, package, given, error):
     before = left(studio)

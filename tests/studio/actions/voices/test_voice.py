@@ -24,8 +24,7 @@ PUBLISHED = {
 
 
 @pytest.mark.parametrize(
-    ("voice", "median"),
-    [("safiye", {"spoken_pitch": 55.76}), ("kathleen", {"sung_pitch": 60.07}), ("koguchi", {})],
+    ("voice", "median"), [("safiye", {"spoken_pitch": 55.76}), ("kathleen", {"sung_pitch": 60.07}), ("koguchi", {})]
 )
 def test_model_view_says_what_is_estimated_of_a_demo_voice_and_of_an_imported_one(studio, tmp_path, voice, median):
     export_model(studio, studio.local, voice, tmp_path / "out.zip")

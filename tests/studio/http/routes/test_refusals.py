@@ -125,8 +125,7 @@ def test_conversion_with_a_wrong_part_starts_nothing(serve, path, fields, header
 
 
 @pytest.mark.parametrize(
-    "end",
-    [b"", b"\r\n--x\r\n", b'\r\n--x\r\nContent-Disposition: form-data; name="likenes"\r\n\r\n1\r\n--x--'],
+    "end", [b"", b"\r\n--x\r\n", b'\r\n--x\r\nContent-Disposition: form-data; name="likenes"\r\n\r\n1\r\n--x--']
 )
 def test_body_whose_later_part_is_wrong_leaves_no_file(serve, end):
     service = serve()

@@ -27,15 +27,7 @@ def view(name: str = "song.wav", **summary):
 
 def test_facts_of_one_recording_are_a_list():
     told = facts([view()])
-    for fact in (
-        "song.wav",
-        "Singing",
-        "A2 to F3",
-        "D3, 148 Hz",
-        "1:09 min",
-        "6.3 s (9 %)",
-        "\N{MINUS SIGN}20.4 LUFS",
-    ):
+    for fact in ("song.wav", "Singing", "A2 to F3", "D3, 148 Hz", "1:09 min", "6.3 s (9 %)", "\N{MINUS SIGN}20.4 LUFS"):
         assert fact in told
     assert "<table" not in told
 

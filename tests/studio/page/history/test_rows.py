@@ -55,8 +55,10 @@ def test_row_of_a_task_that_prepares_shows_no_share():
 @pytest.mark.parametrize(
     ("harmony", "key", "said"),
     [
-        ("third_above", "A minor", "Third above in A minor"), ("octave_below", "C major", "Octave below in C major"),
-        ("fifth_above", "auto", "Fifth above"), ("unison", "A minor", "Double"),
+        ("third_above", "A minor", "Third above in A minor"),
+        ("octave_below", "C major", "Octave below in C major"),
+        ("fifth_above", "auto", "Fifth above"),
+        ("unison", "A minor", "Double"),
     ],
 )
 def test_row_of_a_harmony_says_which_it_is_before_and_after_it_is_done(harmony, key, said):

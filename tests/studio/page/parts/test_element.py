@@ -9,5 +9,5 @@ def test_element_passes_its_options_on():
         made = element("voices", events=("chosen",), data={"voices": []}, **options)
     assert (made.elem_id, made.elem_classes, made.visible) == ("here", ["dense"], False)
     assert made.value == shown({"voices": []}) == '{"voices": []}'
-    assert 'trigger(name, { told: event.detail })' in made.js_on_load
+    assert "trigger(name, { told: event.detail })" in made.js_on_load
     assert '"chosen"' in made.js_on_load

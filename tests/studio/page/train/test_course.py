@@ -82,12 +82,7 @@ def test_curves_leave_out_scores_that_were_not_measured():
 
 def test_sounds_list_the_original_and_the_first_best_and_last_checkpoint():
     data = sounds(BEGUN, "speech-high", None)
-    assert [track.label for track in data.tracks] == [
-        "Original",
-        "Before training",
-        "Epoch 20 (best)",
-        "Epoch 40",
-    ]
+    assert [track.label for track in data.tracks] == ["Original", "Before training", "Epoch 20 (best)", "Epoch 40"]
     assert data.tracks[data.chosen].url == "/files/20"
 
 
