@@ -168,7 +168,7 @@ def run(path: Path) -> None:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         os.environ |= {HOME_VARIABLE: str(folder / "home"), "IPYTHONDIR": str(folder / "ipython")}
         if path.name == SERVICE:
-            from tests.load.trial_service import trial_service
+            from studio.load.trial_service import trial_service
 
             service = stack.enter_context(trial_service(folder / "service", grace_s=1))
             os.environ |= {"TIMBRE_STUDIO_ADDRESS": service.base_url, "TIMBRE_STUDIO_TOKEN": service.token()}

@@ -146,9 +146,8 @@ def _unpack(file: _BoundedReads, archive: Path, folder: Path, limits: ArchiveLim
     _refuse_overlaps(opened.infolist(), opened.start_dir, archive)
     archive_bytes = archive.stat().st_size
     budget = _Budget(archive, limits, archive_bytes)
-    promised_bytes = sum(
-        entry.file_size for entry, _ in entries
-    )  # may be false, but if even this is too much there is no point in starting
+    # may be false, but if even this is too much there is no point in starting
+    promised_bytes = sum(entry.file_size for entry, _ in entries)
     budget.refuse_beyond(promised_bytes)
     folder.mkdir(parents=True)
     if promised_bytes + limits.kept_free > shutil.disk_usage(folder).free:

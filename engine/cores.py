@@ -4,9 +4,7 @@ import ctypes
 import math
 import os
 import sys
-import threading
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 
 _LARGE, _SPARE = 16 << 20, 256 << 20  # bytes
@@ -18,9 +16,10 @@ _MALLOC = {_MAP_FROM: (-3, _LARGE), "MALLOC_TRIM_THRESHOLD_": (-1, _SPARE)}  # a
 # 14 of its own, a training 92, and by default it keeps 1024. They lie between the samples in the heap, which so grew
 # with the length of a recording; large arrays therefore have memory of their own, which goes back when they end.
 TORCH_ENVIRONMENT = {
-    "OMP_WAIT_POLICY": "PASSIVE", "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "128",
+    "OMP_WAIT_POLICY": "PASSIVE",
+    "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "128",
     **{name: str(size) for name, (_, size) in _MALLOC.items()},
-}  # fmt: skip
+}
 
 
 def prepare_torch() -> None:
@@ -40,19 +39,6 @@ def prepare_torch() -> None:
                 library.mallopt(option, size)
     for name, value in TORCH_ENVIRONMENT.items():
         os.environ.setdefault(name, value)
-
-
-def begin_loading_torch() -> None:
-    """Load torch's library in a thread of its own, while other modules are imported; returns at once.
-
-    That is a sixth of importing torch, which does it with the interpreter's lock; so it does where this does not work.
-    `prepare_torch` must come before.
-    """
-    found = find_spec("torch")
-    places = [Path(place, "lib", "libtorch_cpu.so") for place in (found and found.submodule_search_locations) or ()]
-    load = getattr(ctypes.CDLL(None), "dlopen", None) if sys.platform == "linux" else None
-    if load and places and places[0].exists() and "torch" not in sys.modules:
-        threading.Thread(target=load, args=(os.fsencode(places[0]), os.RTLD_NOW), name="torch").start()
 
 
 def usable_cores(system: str | os.PathLike[str] = "/") -> int:

@@ -16,16 +16,10 @@ _BLOCK = 1 << 22
 class PinnedFile:
     """A file that can be fetched: what it is, where it comes from, and its exact contents.
 
-    Attributes
-    ----------
-    name, file_name : str
-        For people, and on the disk.
-    size : int
-        Bytes.
-    sha256 : str
-        Of its contents, in hexadecimal.
-    url, licence, origin : str
-        Where it comes from.
+    - name, file_name: for people, and on the disk
+    - size: bytes
+    - sha256: of its contents, in hexadecimal
+    - url, licence, origin: where it comes from
     """
 
     name: str
@@ -42,19 +36,9 @@ class PinnedFile:
         return round(self.size / 1e6)
 
     def refuse_other(self, path: Path | str, report: Report = no_report) -> None:
-        """Refuse a file that is not this one to the bit.
+        """Raise WrongFileError for a file that is not this one to the bit, or cannot be read.
 
-        Parameters
-        ----------
-        path : Path or str
-            The file.
-        report : callable
-            Receives the progress (0..1, message) and may raise Cancelled.
-
-        Raises
-        ------
-        WrongFileError
-            If it is another file, or cannot be read.
+        report receives the progress (0..1, message) and may raise Cancelled.
         """
         path, digest, done = Path(path), hashlib.sha256(), 0
         try:

@@ -16,10 +16,7 @@ from engine.texts import tr
 
 _S = TypeVar("_S")
 _SHOWN = 100  # characters of a wrong value
-_UNITS = {
-    "ms": "ms", "semitones": "semitones", "db": "dB", "hertz": "Hz", "s": "s", "percent": "%", "bpm": "bpm",
-    "kbps": "kbps",
-}  # fmt: skip
+_UNITS = {one: one for one in ("ms", "semitones", "s", "bpm", "kbps")} | {"db": "dB", "hertz": "Hz", "percent": "%"}
 
 
 def setting(

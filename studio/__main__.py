@@ -1,5 +1,5 @@
 """`python -m studio`: the command line."""
 
-from studio.commands.cli import main
+from studio.commands.beginning import main
 
 main()

@@ -43,10 +43,8 @@ _OF_IPV4 = ipaddress.IPv6Network("64:ff9b::/96")  # NAT64 (RFC 6052)
 
 
 def checked_address(text: str, private: bool = False) -> str:
-    """Return a web address that may be called, as far as that can be seen without resolving its name.
-
-    private: whether those of this machine and of private networks may be. Raises SettingsError.
-    """
+    """Return a web address that may be called, as far as can be seen without resolving its name. Raises SettingsError.
+    private: whether those of this machine and of private networks may be."""
     if len(text) > LONGEST_ADDRESS or not text.isprintable():
         raise SettingsError(_INVALID)
     try:
@@ -65,10 +63,8 @@ def checked_address(text: str, private: bool = False) -> str:
 
 
 def is_public(address: str) -> bool:
-    """Return whether an IP address belongs to the public internet, and so does an IPv4 address that it carries.
-
-    Tunnels through which an address of this network might be reached (6to4, Teredo) are not public.
-    """
+    """Return whether an IP address, and the IPv4 address that it carries, belongs to the public internet.
+    Tunnels into this network (6to4, Teredo) are not public."""
     found = ipaddress.ip_address(address)
     if isinstance(found, ipaddress.IPv4Address):
         special = any(found in network for network in _SPECIAL_IPV4)
@@ -108,10 +104,7 @@ async def resolved(host: str, port: int, whose: str) -> list[str]:
 
 
 class GuardedTransport(httpx.AsyncBaseTransport):
-    """Calls only addresses of the public internet, or any. Raises SettingsError for others.
-
-    resolve: looks names up; one that takes longer than LOOK_UP_S is given up.
-    """
+    """Calls only addresses of the public internet, or any. Raises SettingsError for others."""
 
     def __init__(self, private: bool = False, resolve: Resolve = resolved) -> None:
         self._private, self._resolve = private, resolve
@@ -145,7 +138,6 @@ class GuardedTransport(httpx.AsyncBaseTransport):
             raise httpx.ConnectTimeout(tr("{name} cannot be found.", name=name), request=request) from cause
 
     async def aclose(self) -> None:
-        """Close the connections."""
         await self._calls.aclose()
 
 

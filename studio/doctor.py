@@ -42,9 +42,20 @@ OPTIONAL: dict[str, tuple[tuple[str, ...], Callable[[], str]]] = {
     tr("sound devices of live"): (("sounddevice",), partial(add_extra, "live")),
     tr("export as ONNX"): (("onnx",), partial(add_extra, "onnx")),
     tr("scores of speakers and words"): (
-        ("resemblyzer", "speechmos", "pocketsphinx", "jiwer", "webrtcvad-wheels"), add_evaluation,
+        ("resemblyzer", "speechmos", "pocketsphinx", "jiwer", "webrtcvad-wheels"),
+        add_evaluation,
     ),
-}  # fmt: skip
+}
+# packages that need a library of the system: that they are installed does not say that they can be used
+_WITH_LIBRARIES = ("sounddevice", "psycopg", "onnx")
+_PORTAUDIO = {  # by the system's name (os-release, which freedesktop.org specifies)
+    "debian": "sudo apt install libportaudio2",
+    "ubuntu": "sudo apt install libportaudio2",
+    "fedora": "sudo dnf install portaudio",
+    "suse": "sudo zypper install libportaudio2",
+    "arch": "sudo pacman -S portaudio",
+    "alpine": "sudo apk add portaudio",
+}
 PYTHON = ((3, 11), (3, 13))  # the oldest and the newest
 LITTLE_DISK = 2 * 2**30  # bytes; an hour of stereo at 24 bit and 44.1 kHz is about 1 GB
 TEST_HERTZ = 220.0
@@ -286,7 +297,23 @@ def _optional(subject: str, names: tuple[str, ...], remedy: str) -> Finding:
     missing = [name for name in names if _installed(name) is None]
     if missing:
         return Finding(subject, tr("not installed: {missing}", missing=", ".join(missing)), remedy)
+    for name in names:
+        if name in _WITH_LIBRARIES and (failure := _package(name)).remedy:
+            return replace(failure, subject=subject, remedy=_add_portaudio(name) or remedy, works=True)
     return Finding(subject, ", ".join(f"{name} {_installed(name)}" for name in names))
+
+
+def _add_portaudio(package: str) -> str:
+    """Return the command that installs PortAudio on this system; "" where sounddevice brings it, and for others."""
+    if package != "sounddevice" or platform.system() != "Linux":
+        return ""
+    try:
+        found = platform.freedesktop_os_release()
+    except OSError:
+        found = {}
+    names = [found.get("ID", ""), *found.get("ID_LIKE", "").split()]
+    commands = (command for name in names for known, command in _PORTAUDIO.items() if name.startswith(known))
+    return next(commands, " / ".join(dict.fromkeys(_PORTAUDIO.values())))
 
 
 def _tried(subject: str, attempt: Callable[[], str], remedy: str) -> Finding:

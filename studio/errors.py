@@ -1,17 +1,4 @@
-"""Errors of the studio, as sentences for the user.
-
-StudioError(EngineError)   `code` is stable, for programs; the text is for people
-|-- Unauthorised           no token, or one that is unknown, expired or revoked
-|-- NotFound               no such task, voice or file for this account
-|-- WrongState             a voice that is not trained yet, a task that has ended
-|-- TooLarge               more bytes than are taken
-|-- NotReadable            no audio, no zip
-|-- Invalid                a field out of range; `problems` names each field
-|-- TooMany                more than the limits allow; `retry_after_s`
-|-- Unavailable            not now: shutting down, database busy, storage out of reach; `retry_after_s`
-|-- DiskFull               no room for it
-LeaseLost                  the task is no longer this worker's; not for the user
-"""
+"""Errors of the studio, as sentences for the user; each has a stable `code` for programs."""
 
 from collections.abc import Sequence
 from typing import ClassVar

@@ -1,8 +1,5 @@
 """The HTTP service: the app with its middleware and routes, and the server that runs it until it is asked to end.
-
-On SIGTERM or Ctrl-C the server refuses new work, finishes the calls in progress and then stops the workers. A second
-Ctrl-C does not wait for calls.
-"""
+On SIGTERM or Ctrl-C it refuses new work, finishes the calls in progress and then stops the workers."""
 
 import contextlib
 import errno
@@ -33,7 +30,6 @@ from studio.errors import NotFound
 from studio.executors.action_processes import ApartActions
 from studio.executors.callback_sender import CallbackSender
 from studio.executors.core_shares import CoreShares
-from studio.executors.executor import Executor
 from studio.executors.housekeeping import delete_received
 from studio.executors.local import LocalExecutor
 from studio.executors.ray.executor import RayExecutor
@@ -62,10 +58,11 @@ from studio.http.task_watch import TaskWatch
 from studio.settings.environment import Settings
 from studio.settings.logs import start_logs
 from studio.settings.service import LARGEST_LIVE_MESSAGE, ServiceSettings, is_for_this_machine
-from studio.store.deadlines import cancel_overdue
+from studio.store.deadlines_and_callbacks import cancel_overdue
 from studio.store.studio import Studio, open_studio
 from studio.tracing import start_tracing
 
+Executor = LocalExecutor | RayExecutor  # with the same methods, which nobody has to tell apart
 KEEP_ALIVE_S = 30
 # FastAPI traces calls once studio.tracing has begun; the addresses of signed links and live sessions are secrets
 TELEMETRY: TelemetryConfig = {
@@ -75,17 +72,11 @@ TELEMETRY: TelemetryConfig = {
     "exclude": lambda scope: any(secret in scope["path"] for secret in ("/files/", "/live/")),
 }
 LAST_S = 3  # for connections that are still open after the calls have been answered
-_ROUTERS = (
-    conversions.router, models.router, tasks.router, events.router, callbacks.router, projects.router, files.router,
-    health.router, openai.router, documentation.router, markdown.router,
-)  # fmt: skip
+_ROUTES = (conversions, models, tasks, events, callbacks, projects, files, health, openai, documentation, markdown)
 
 
 def build_app(studio: Studio, executor: Executor | None = None, cores: CoreShares | None = None) -> FastAPI:
-    """Return the service as an ASGI app, without a page; something may be mounted at "/" afterwards.
-
-    cores: how the processes of this machine share its cores.
-    """
+    """Return the service as an ASGI app, without a page; something may be mounted at "/" afterwards."""
     app = FastAPI(
         openapi_url="/openapi.json", docs_url=None, redoc_url=None, redirect_slashes=False, telemetry=TELEMETRY
     )
@@ -93,8 +84,8 @@ def build_app(studio: Studio, executor: Executor | None = None, cores: CoreShare
     app.state.cores = cores
     app.state.studio, app.state.executor, app.state.server, app.state.metrics = studio, executor, state, metrics
     app.state.checkup, app.state.watch = health.Checkup(studio), TaskWatch(studio.database, lambda: state.shutting_down)
-    for router in _ROUTERS:
-        app.router.routes.extend(router.routes)
+    for one in _ROUTES:
+        app.router.routes.extend(one.router.routes)
     app.router.routes.append(Mount(documentation.FILES, documentation.static_files()))
     app.router.routes.extend(_unknown_addresses())
     app.openapi = documentation.openapi_of(app, studio.base_url(""))  # type: ignore[method-assign]
@@ -107,10 +98,7 @@ def build_app(studio: Studio, executor: Executor | None = None, cores: CoreShare
 
 def run_server(settings: Settings, service: ServiceSettings, announce: Callable[[str, bool], None]) -> None:
     """Open the studio and serve it, with its page and workers as the settings say, until SIGTERM or Ctrl-C.
-
-    announce: receives the address, and whether only this machine can reach it, once the server answers. Raises
-    SettingsError for settings that cannot work, Unavailable when the database or the storage cannot be reached.
-    """
+    announce: receives the address, and whether only this machine can reach it. Raises SettingsError, Unavailable."""
     os.umask(0o077)  # what the service and its workers write is for this user alone, whoever started them
     start_logs(level=service.log_level)
     start_tracing()
@@ -158,10 +146,8 @@ def executor_of(settings: Settings, service: ServiceSettings, cores: CoreShares 
 def serve_app(
     app: FastAPI, studio: Studio, executor: Executor | None, ready: Callable[[str], None] = lambda address: None
 ) -> None:
-    """Serve an app that `build_app` made, with the executor's workers, until SIGTERM or Ctrl-C.
-
-    ready: receives the address once the server answers. Raises SettingsError if it cannot listen there.
-    """
+    """Serve an app that `build_app` made, with the executor's workers, until SIGTERM or Ctrl-C. Raises SettingsError.
+    ready: receives the address once the server answers."""
     listener = _listener(studio.service.host, studio.service.port)
     config = uvicorn.Config(
         RootPath(app, studio.service.path_prefix),
@@ -250,9 +236,7 @@ def _listener(host: str, port: int) -> socket.socket:
 
 async def _problem(request: Request, error: Exception) -> Response:
     """Return an error as a problem document; 405 names all methods of the address, whichever route refused.
-
-    GET /models/create asks for a voice of that name; where there is none, the address is that of the POST alone.
-    """
+    GET /models/create asks for a voice of that name; where there is none, the address is that of the POST alone."""
     if isinstance(error, NotFound) and (words := _methods(request, literal=True)) and request.method not in words:
         error = HTTPException(405)
     response = problem_of(error).response(request.headers.get("accept-language"), request.scope["path"])

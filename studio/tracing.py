@@ -1,20 +1,17 @@
-"""OpenTelemetry traces: of tasks in the queue and in workers, and of the stages of their work.
-
-Off unless the usual OTEL_ variables say where traces go (see `studio.settings.environment.trace_exporter`). Only then
-is OpenTelemetry imported, which is the extra `telemetry`; without it everything here does nothing. A task carries its
-place in the trace as a `traceparent` (W3C Trace Context) to whichever process does the work. FastAPI traces the calls.
-"""
+"""OpenTelemetry traces of tasks in the queue and in workers, and of the stages of their work.
+Off, and not imported, unless the usual OTEL_ variables say where traces go. A task carries its place in the trace
+as a `traceparent` (W3C Trace Context) to whichever process does the work. FastAPI traces the calls."""
 
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Literal, Self
 
 from engine.errors import SettingsError
 from engine.installed import add_extra
+from engine.version import __version__
 from studio.settings.environment import trace_exporter
 
 if TYPE_CHECKING:
@@ -29,10 +26,7 @@ Kind = Literal["internal", "producer", "consumer"]
 
 
 def start_tracing() -> None:
-    """Send this process's spans where the environment says, if it does. Call at program start.
-
-    Raises SettingsError for a destination that is unknown or needs a package that is not installed.
-    """
+    """Send this process's spans where the environment says, if it does. Call at program start. Raises SettingsError."""
     name = trace_exporter()
     if name is None:
         return
@@ -46,7 +40,7 @@ def start_tracing() -> None:
     except ImportError as cause:
         text = f"The OTEL_ variables ask for traces: {add_extra('telemetry')}, or set OTEL_SDK_DISABLED=true."
         raise SettingsError(text) from cause
-    ours = Resource({"service.name": NAME, "service.version": _version()})
+    ours = Resource({"service.name": NAME, "service.version": __version__})
     provider = TracerProvider(resource=ours.merge(OTELResourceDetector().detect()))
     provider.add_span_processor(BatchSpanProcessor(exporter))
     trace.set_tracer_provider(provider)
@@ -83,10 +77,7 @@ class Span:
 @contextmanager
 def span(name: str, kind: Kind = "internal", parent: str | None = None, begun_s: float | None = None) -> Iterator[Span]:
     """Trace what the block does; spans inside become its children.
-
-    parent: a traceparent from another process; else the surrounding span. begun_s: when it began, in seconds since
-    1970, if that was earlier.
-    """
+    parent: a traceparent from another process. begun_s: when it began, in seconds since 1970, if that was earlier."""
     tracer = _tracer()
     if tracer is None:
         yield Span()
@@ -105,7 +96,6 @@ def trace_id_of(traceparent: str | None) -> str | None:
 
 
 def note_failure(reason: str) -> None:
-    """Mark the current span as failed."""
     if _tracer() is not None:
         from opentelemetry import trace
 
@@ -114,9 +104,7 @@ def note_failure(reason: str) -> None:
 
 class Stages:
     """The stages of a work that reports its progress: one begins when the message's first word changes.
-
-    Each is a span, if there are traces. seconds: how long each took, by its name.
-    """
+    Each is a span, if there are traces. seconds: how long each took, by its name."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._name = ""
@@ -167,10 +155,3 @@ def _context(parent: str | None) -> "Context | None":
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
     return TraceContextTextMapPropagator().extract({"traceparent": parent})
-
-
-def _version() -> str:
-    try:
-        return version(NAME)
-    except PackageNotFoundError:  # run from its folder, not installed
-        return "0"

@@ -1,13 +1,14 @@
 """Fixtures for the page in a real browser, on a real service with its workers. Tests are skipped without chromium."""
 
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-from tests.load.trial_service import TrialService
+from engine.errors import EngineError
+from studio.load import chromium
+from studio.load.trial_service import TrialService
 
 SCREENSHOTS = Path(__file__).parents[1] / ".screenshots"
 FIRST_STORIES = (
@@ -58,10 +59,10 @@ def browser() -> Iterator[Browser]:
 
 def chromium_program() -> str:
     """Return the path of the installed browser; skips without one."""
-    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if program is None:
-        pytest.skip("chromium is not installed (apt install chromium).")
-    return program
+    try:
+        return chromium.chromium_program()
+    except EngineError as missing:
+        pytest.skip(str(missing))
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 from playwright.sync_api import Page, expect, sync_playwright
 
+from studio.load.trial_service import trial_service
 from tests.browsers import chromium_program
-from tests.load.trial_service import trial_service
 
 ROOT = Path(__file__).parents[1]
 PICTURES = ROOT / "studio" / "page" / "pictures"

@@ -107,7 +107,7 @@ def _documented(text: str) -> Iterator[str]:
     """Yield a docstring with NumPy sections as Markdown."""
     first, *rest = _SECTION.split(text)
     prose, *examples = re.split(r"\n\n(?=>>> )", first.strip(), maxsplit=1)
-    yield prose
+    yield re.sub(r"^- ([\w, ]+): ", r"- `\1`: ", prose, flags=re.MULTILINE)
     for one in examples:
         yield from ("", "```pycon", one, "```")
     for title, body in zip(rest[::2], rest[1::2], strict=True):

@@ -18,12 +18,12 @@ import numpy as np
 import psycopg
 import pytest
 
+from studio.load.trial_service import TrialService, trial_service
 from studio.settings.environment import HOME_VARIABLE
 from studio.store.database import Database, open_database
 from studio.store.migration import upgrade
 from studio.store.storage import Storage, open_storage
 from studio.store.tables import METADATA
-from tests.load.trial_service import TrialService, trial_service
 from tests.waiting import PATIENCE_S, wait_until
 
 VOCAL_RATE = 44_100

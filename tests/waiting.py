@@ -1,23 +1,14 @@
 """Waiting in tests: for what has to come, however slow the machine. Only what never comes takes all the patience."""
 
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from studio.load.waiting import PATIENCE_S, wait_until
+
+__all__ = ["PATIENCE_S", "OwnClock", "in_threads", "wait_until"]
 T = TypeVar("T")
-PATIENCE_S = 600.0
-_LOOK_S = 0.02
-
-
-def wait_until(look: Callable[[], T]) -> T:
-    """Return the first true value that `look` returns."""
-    end_s = time.monotonic() + PATIENCE_S
-    while not (found := look()):
-        assert time.monotonic() < end_s, "what the test waits for does not come"
-        time.sleep(_LOOK_S)
-    return found
 
 
 class OwnClock:

@@ -10,8 +10,9 @@ measures tell mixes from dry vocals:
                  where the voice itself is rough, as in growl, laughter and screams
     decay_s      seconds for 60 dB of the sound's free decays, of the faster ones
 
-The first two form a fixed linear score, fitted on half of the mixes of engine/research/benchmark/dryness.py and checked
-on the other half. Where the cycles foretell more than the harmonics, a voice is rough and no mix, whatever the score.
+The first two form a fixed linear score, fitted on half of the mixes of `engine.benchmark dryness` (EXPERIMENTS.md says
+where it is) and checked on the other half. Where the cycles foretell more than the harmonics, a voice is rough and no
+mix, whatever the score.
 The errors favour "dry": a mix that is not recognised is converted as before, a false alarm would be noise.
 """
 

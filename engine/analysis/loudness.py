@@ -5,6 +5,9 @@ periods of the lowest voice, short enough to keep the attack of a consonant. The
 frame's power is four short dot products with neighbouring hops.
 """
 
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
 import numpy as np
 
 from engine.filters import butterworth, through, through_and_back
@@ -81,17 +84,52 @@ def top_filter(hertz: float) -> np.ndarray:
 
 def limit_peaks(samples: np.ndarray, ceiling: float = CEILING) -> np.ndarray:
     """Limit audio (channels, samples) to `ceiling`: around a sample beyond it, the level dips for 20 ms."""
-    channels, sample_count = samples.shape
-    hops = -(-sample_count // HOP)
-    padded = np.zeros((channels, hops * HOP), np.float32)
-    padded[:, :sample_count] = np.abs(samples)
-    peaks = padded.reshape(channels, hops, HOP).max((0, 2))
-    if not hops or peaks.max() <= ceiling:
+    needed = _needed(samples, -(-samples.shape[1] // HOP) + 1, ceiling)
+    if needed.min() == 1.0:
         return samples
-    needed = np.minimum(1.0, ceiling / np.maximum(peaks, 1e-9))
-    # a hop lies between two frame centres, so each centre takes the smaller gain of its two hops
-    gain = np.minimum(np.append(needed, 1.0), np.insert(needed, 0, 1.0))
-    return (samples * _per_sample(gain, sample_count)).astype(np.float32)
+    return (samples * _per_sample(_at_centres(needed, 1.0), samples.shape[1])).astype(np.float32)
+
+
+def with_level(pieces: Iterable[np.ndarray], change_db: np.ndarray, ceiling: float = CEILING) -> Iterator[np.ndarray]:
+    """Yield audio (channels, n) in pieces, louder by a curve (frames,); where that is 0 dB it stays the same to a bit.
+
+    The gain goes straight from frame to frame. What is made louder is limited to `ceiling` as `limit_peaks` limits it.
+    """
+    if not change_db.any():
+        yield from pieces
+        return
+    held, frame, dip = None, 0, 1.0  # held: one hop or more, whose gain depends on the next
+    for piece in chain(pieces, [None]):
+        if piece is None:
+            ready = 0 if held is None else -(-held.shape[1] // HOP)
+        else:
+            held = piece if held is None else np.concatenate([held, piece], 1)
+            ready = held.shape[1] // HOP - 1
+        if held is None or ready < 1:
+            continue
+        curve = change_db[np.arange(frame, frame + ready + 2).clip(0, len(change_db) - 1)]
+        louder = held * _per_sample(amplitude(curve), held.shape[1])
+        needed = np.where(np.maximum(curve[:-1], curve[1:]) > 0, _needed(louder, ready + 1, ceiling), 1.0)
+        count = min(ready * HOP, held.shape[1])
+        yield (louder[:, :count] * _per_sample(_at_centres(needed, dip), count)).astype(np.float32)
+        held, frame, dip = held[:, count:], frame + ready, float(needed[ready - 1])
+
+
+def _needed(samples: np.ndarray, hops: int, ceiling: float) -> np.ndarray:
+    """Return the gain that keeps each hop of samples (channels, n) below the ceiling, (hops,)."""
+    padded = np.zeros((len(samples), hops * HOP), np.float32)
+    count = min(samples.shape[1], hops * HOP)
+    padded[:, :count] = np.abs(samples[:, :count])
+    peaks = padded.reshape(len(samples), hops, HOP).max((0, 2))
+    return np.minimum(1.0, ceiling / np.maximum(peaks, 1e-9))
+
+
+def _at_centres(needed: np.ndarray, before: float) -> np.ndarray:
+    """Return the gain at frame centres: a hop lies between two, so each takes the smaller gain of its two hops.
+
+    before: that of the hop before the first. Gains are of float64, in which what lies between centres is rounded once.
+    """
+    return np.minimum(needed, np.insert(needed[:-1], 0, before), dtype=np.float64)
 
 
 def _windowed_sum(values: np.ndarray, frames: int) -> np.ndarray:

@@ -39,14 +39,9 @@ SCALES: dict[str, tuple[int, ...]] = {CHROMATIC: tuple(range(12))} | {
 class Note:
     """A sustained note.
 
-    Attributes
-    ----------
-    start_s, end_s : float
-        Where it begins and ends, in seconds.
-    midi : int
-        MIDI note number.
-    cents : float
-        Median deviation of the voice from it, -50..50.
+    - start_s, end_s: where it begins and ends, in seconds
+    - midi: MIDI note number
+    - cents: median deviation of the voice from it, -50..50
     """
 
     start_s: float

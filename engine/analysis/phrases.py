@@ -18,10 +18,7 @@ _SHORTEST_S = 0.2
 class Phrase:
     """A phrase, from its first voiced frame to its last.
 
-    Attributes
-    ----------
-    start_s, end_s : float
-        Where it begins and ends, in seconds.
+    - start_s, end_s: where it begins and ends, in seconds
     """
 
     start_s: float

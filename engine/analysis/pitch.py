@@ -45,14 +45,11 @@ _SHORTEST_BEYOND_FRAMES = 20  # of tones beyond the range that are worth a word
 class Pitch(Brief):
     """The pitch of a recording, one value every 10 ms.
 
-    Parameters
-    ----------
-    hertz : float32 (frames,)
-        Fundamental frequency in Hz, above zero; interpolated where nothing is voiced (see `masked_hertz`).
-    voicing : float32 (frames,)
-        Confidence in it, 0..1.
-    beyond : int8 (frames,), optional
-        Where a tone is above (1) or below (-1) the range of notes, and so unvoiced; None if that is unknown.
+    - hertz: float32 (frames,), fundamental frequency in Hz, above zero; interpolated where nothing is voiced (see
+      `masked_hertz`)
+    - voicing: float32 (frames,), confidence in it, 0..1
+    - beyond: int8 (frames,), optional, where a tone is above (1) or below (-1) the range of notes, and so unvoiced;
+      None if that is unknown
     """
 
     hertz: np.ndarray
@@ -91,18 +88,7 @@ class Pitch(Brief):
 
     @staticmethod
     def joined(pitches: Iterable["Pitch"]) -> "Pitch":
-        """Return the curves one after the other.
-
-        Parameters
-        ----------
-        pitches : iterable of Pitch
-            In order of time.
-
-        Returns
-        -------
-        Pitch
-            Of all frames.
-        """
+        """Return the curves, given in order of time, one after the other."""
         held = list(pitches)
         hertz, voicing = (np.concatenate([getattr(one, name) for one in held]) for name in ("hertz", "voicing"))
         beyond = [np.zeros(len(one), np.int8) if one.beyond is None else one.beyond for one in held]
@@ -140,28 +126,12 @@ class Pitch(Brief):
         return joined(" ", said) or None
 
     def one_frame_longer(self) -> "Pitch":
-        """Return the curve with its last frame repeated, so that the samples after its centre are covered.
-
-        Returns
-        -------
-        Pitch
-            (frames + 1,).
-        """
+        """Return the curve (frames + 1,) with its last frame repeated, so that the samples after its centre are
+        covered."""
         return Pitch(np.pad(self.hertz, (0, 1), "edge"), np.pad(self.voicing, (0, 1), "edge"))
 
     def transposed(self, semitones: float | np.ndarray) -> "Pitch":
-        """Return the same pitch higher.
-
-        Parameters
-        ----------
-        semitones : float or float (frames,)
-            One number, or one for each frame.
-
-        Returns
-        -------
-        Pitch
-            (frames,).
-        """
+        """Return the same pitch higher by so many semitones: one number, or one for each frame (frames,)."""
         return Pitch((self.hertz * 2.0 ** (np.asarray(semitones) / 12.0)).astype(np.float32), self.voicing)
 
 

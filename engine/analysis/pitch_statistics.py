@@ -9,10 +9,7 @@ import numpy as np
 class PitchStatistics:
     """How high a voice lives, in MIDI note numbers of its voiced frames.
 
-    Attributes
-    ----------
-    low, median, high : float
-        The percentiles 5, 50 and 95.
+    - low, median, high: the percentiles 5, 50 and 95
     """
 
     low: float

@@ -34,22 +34,13 @@ CONTEXT_FRAMES = 168  # more than a passage and the reach of the detector
 class Analysis:
     """The analysis of a recording. The curves have one value every 10 ms, frame i centred at i * 10 ms.
 
-    Attributes
-    ----------
-    pitch : Pitch
-        Of each frame; `pitch.masked_hertz` has NaN where nothing is voiced.
-    loudness_db : float32 (frames,)
-        Loudness in dB of full scale.
-    style : str
-        melodic, rhythmic or spoken.
-    vocal_range : VocalRange or None
-        Lowest, highest and middle note; None where nothing is voiced.
-    duration_s : float
-        Seconds, to within a sample at SAMPLE_RATE.
-    dryness : Dryness
-        Whether it is one dry voice.
-    notes : tuple of str
-        Sentences on how the file was read, as of `AudioSource`.
+    - pitch: of each frame; `pitch.masked_hertz` has NaN where nothing is voiced
+    - loudness_db: float32 (frames,), loudness in dB of full scale
+    - style: melodic, rhythmic or spoken
+    - vocal_range: lowest, highest and middle note; None where nothing is voiced
+    - duration_s: seconds, to within a sample at SAMPLE_RATE
+    - dryness: whether it is one dry voice
+    - notes: sentences on how the file was read, as of `AudioSource`
     """
 
     pitch: Pitch

@@ -13,11 +13,8 @@ from engine.errors import AudioError
 from engine.files import shown_name
 from engine.texts import ntr, tr
 
-_PCM = frozenset(
-    f"pcm_{kind}" for kind in ("u8", "s8", "alaw", "mulaw", *(
-        kind + order for kind in ("s16", "s24", "s32", "f32", "f64") for order in ("le", "be")
-    ))
-)  # fmt: skip
+_OF_BYTES = frozenset(f"pcm_{kind}" for kind in ("u8", "s8", "alaw", "mulaw"))
+_PCM = _OF_BYTES | {f"pcm_{kind}{order}" for kind in ("s16", "s24", "s32", "f32", "f64") for order in ("le", "be")}
 _MPEG = frozenset({"mp3", "mp2"})
 _STORED = _PCM | _MPEG | {"aac", "ac3", "eac3", "alac", "flac", "opus"}
 

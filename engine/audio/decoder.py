@@ -32,6 +32,8 @@ from engine.texts import tr
 _SILENCE = 65_536  # samples per channel of a gap that are given at a time
 _LATEST_START_S = 300.0  # an Ogg whose stamps begin later was cut out of a stream (RFC 7845, 4.5)
 _BUFFER = 1 << 18  # bytes read at a time
+_LEAST_PROBED = 2048  # bytes; FFmpeg takes no fewer
+_PROBED = 1 << 16  # bytes of a WAV that may hold another codec than it says: DTS and AC-3 have several frames in them
 _TYPES: dict[str, npt.DTypeLike] = {"u8": np.uint8, "s16": np.int16, "s32": np.int32, "flt": np.float32,
                                     "dbl": np.float64}  # fmt: skip
 # samples that a whole file may fall short of its header: two long frames of AAC, the delay of an MP3, a block of ADPCM
@@ -98,12 +100,19 @@ class _Opener:
     def __init__(self, path: Path, container: Container, file: BinaryIO) -> None:
         self.path, self.container, self.file = path, container, file
 
-    def open(self, parts: list[Part]) -> InputContainer:
-        """Open parts of the file. Raises AudioError."""
+    def open(self, parts: list[Part], is_pcm: bool = False) -> InputContainer:
+        """Open parts of the file. is_pcm: it is known to be, and need not be searched for other codecs again, as
+        FFmpeg does in a WAV: by default in 5 MB, for longer than it takes to read them. Raises AudioError."""
         content = SplicedFile(self.file, parts)
+        probed = {"probesize": str(_LEAST_PROBED if is_pcm else _PROBED)} if self.container.name == "wav" else {}
         try:
             return av.open(
-                content, mode="r", format=self.container.name, buffer_size=_BUFFER, metadata_errors="replace"
+                content,
+                mode="r",
+                format=self.container.name,
+                buffer_size=_BUFFER,
+                metadata_errors="replace",
+                options=probed,
             )
         except (av.FFmpegError, OSError, ValueError) as error:
             raise AudioError(
@@ -277,7 +286,7 @@ class _Link:
         """Yield decoded frames. Junk after the last (old tags) is no damage to an MP3."""
         damage: Exception | None = None
         try:
-            with self._opener.open(self._parts) as opened:
+            with self._opener.open(self._parts, self._is_pcm) as opened:
                 for packet in opened.demux(self._opener.stream(opened, self._track)):
                     try:
                         frames = packet.decode()

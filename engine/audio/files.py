@@ -46,23 +46,15 @@ _LONGEST_PLAYED_S = 600.0  # in a notebook, which then holds the samples
 class Audio:
     """A recording in memory.
 
-    Parameters
-    ----------
-    samples : array of numbers (samples,) or (channels, samples)
-        Full scale is -1..1; integers of 8, 16 and 32 bits are scaled to it. Kept as float32 (channels, samples).
-    rate : int
-        Samples per second, in Hz.
-    statement : Statement, optional
-        How it was made, if it is synthetic; a file that it is written to says so.
-    place : SessionPlace, optional
-        Where the file that it was read from lies in a session; a .wav that it is written to lies there too.
-    notes : tuple of str
-        Sentences on how it was read, as of `AudioSource`.
+    - samples: array of numbers (samples,) or (channels, samples), full scale is -1..1; integers of 8, 16 and 32 bits
+      are scaled to it. Kept as float32 (channels, samples).
+    - rate: samples per second, in Hz
+    - statement: how it was made, if it is synthetic; a file that it is written to says so
+    - place: where the file that it was read from lies in a session; a .wav that it is written to lies there too
+    - notes: sentences on how it was read, as of `AudioSource`
 
-    Raises
-    ------
-    AudioError
-        For more than 8 channels, as (samples, channels) would be, and for anything else that is no recording.
+    Raises AudioError for more than 8 channels, as (samples, channels) would be, and for anything else that is no
+    recording.
 
     Examples
     --------
@@ -93,18 +85,8 @@ class Audio:
         return player(self.as_flac()) if self.duration_s <= _LONGEST_PLAYED_S else None
 
     def as_flac(self) -> bytes:
-        """Return the recording as a FLAC file of 24 bits, clipped at full scale.
-
-        Returns
-        -------
-        bytes
-            What players and browsers play.
-
-        Raises
-        ------
-        AudioError
-            For a rate that FLAC cannot hold.
-        """
+        """Return the recording as a FLAC of 24 bits, clipped at full scale. Raises AudioError for a rate it cannot
+        hold."""
         refuse_unwritable(".flac", self.rate, self.channels)
         file = io.BytesIO()
         encoder = open_encoder(file, ".flac", self.rate, self.channels)
@@ -128,31 +110,17 @@ class Audio:
         return self.sample_count / self.rate
 
     def mono(self) -> Samples:
-        """Return the one voice that the channels hold.
+        """Return the one voice that the channels hold, float32 (samples,).
 
-        Returns
-        -------
-        float32 (samples,)
-            The mean of the channels where they are equal; else brought into phase and time before (see `fold`).
+        The mean of the channels where they are equal; else brought into phase and time before (see `fold`).
         """
         return fold(self.samples, self.rate)
 
     def blocks(self, samples_per_block: int | None = None) -> Iterator[Samples]:
-        """Yield the samples block by block.
+        """Yield blocks of so many samples (channels, samples_per_block), by default of four seconds; the last may be
+        shorter.
 
-        Parameters
-        ----------
-        samples_per_block : int, optional
-            Samples per channel in each block, by default four seconds; the last may be shorter.
-
-        Yields
-        ------
-        float32 (channels, samples_per_block)
-
-        Raises
-        ------
-        AudioError
-            For NaN, infinity, and values far beyond full scale.
+        Raises AudioError for NaN, infinity, and values far beyond full scale.
         """
         count = BLOCK_S * self.rate if samples_per_block is None else samples_per_block
         for start in range(0, self.sample_count, count):
@@ -167,32 +135,17 @@ class Audio:
 class AudioSource:
     """An audio file, read once from its beginning.
 
-    Parameters
-    ----------
-    path : Path or str
-        The file.
+    - path: the file
+    - rate: samples per second, in Hz
+    - channels: how many it has, 1 to 8
+    - sample_count: samples per channel by the header: good enough for a progress bar, None if unknown
+    - notes: sentences on how the file is read: which of several sound tracks, and that it holds more than its header
+      says
+    - timing_note: that it may begin late, which matters beside other recordings: its encoder's delay is not known
+    - tracks: the sound tracks, where the kind of file can have several
+    - track: the number of the one that is read, 1 for the first
 
-    Attributes
-    ----------
-    rate : int
-        Samples per second, in Hz.
-    channels : int
-        How many it has, 1 to 8.
-    sample_count : int or None
-        Samples per channel by the header: good enough for a progress bar, None if unknown.
-    notes : tuple of str
-        Sentences on how the file is read: which of several sound tracks, and that it holds more than its header says.
-    timing_note : str or None
-        That it may begin late, which matters beside other recordings: its encoder's delay is not known.
-    tracks : tuple of Track
-        The sound tracks, where the kind of file can have several.
-    track : int
-        The number of the one that is read, 1 for the first.
-
-    Raises
-    ------
-    AudioError
-        If the file is missing, damaged, incomplete or unsupported.
+    Raises AudioError if the file is missing, damaged, incomplete or unsupported.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -217,21 +170,10 @@ class AudioSource:
         return None if self.sample_count is None else self.sample_count / self.rate
 
     def blocks(self, samples_per_block: int | None = None) -> Iterator[Samples]:
-        """Yield the samples block by block.
+        """Yield blocks of so many samples (channels, samples_per_block), by default of four seconds; the last may be
+        shorter.
 
-        Parameters
-        ----------
-        samples_per_block : int, optional
-            Samples per channel in each block, by default four seconds; the last may be shorter.
-
-        Yields
-        ------
-        float32 (channels, samples_per_block)
-
-        Raises
-        ------
-        AudioError
-            Where the file proves to be damaged, incomplete or empty, or holds NaN or infinity.
+        Raises AudioError where the file proves to be damaged, incomplete or empty, or holds NaN or infinity.
         """
         count = BLOCK_S * self.rate if samples_per_block is None else samples_per_block
         if count < 1:
@@ -292,27 +234,10 @@ def open_audio(path: Path | str, track: int | None = None) -> AudioSource:
 
 
 def notes_of(paths: Iterable[Path], is_timed: bool = False) -> list[str]:
-    """Return sentences on how files are read, each once.
+    """Return sentences on how files are read, each once; raises AudioError if one cannot be read.
 
-    Parameters
-    ----------
-    paths : iterable of Path
-        The files.
-    is_timed : bool
-        Whether they lie beside each other, so that also those are named whose start is not known.
+    is_timed: whether they lie beside each other, so that those whose start is not known are named too.
 
-    Returns
-    -------
-    list of str
-        As `notes` and `timing_note` of AudioSource.
-
-    Raises
-    ------
-    AudioError
-        If a file cannot be read.
-
-    Examples
-    --------
     >>> notes_of([Path("vocal.flac")])
     []
     """
@@ -414,31 +339,18 @@ class AudioWriter:
     Use it in a `with` statement. The samples go to a temporary file in the same folder, which is renamed to the target
     when the block succeeds and deleted when it raises.
 
-    Parameters
-    ----------
-    path : Path or str
-        The suffix selects the format: .wav (of any length), .flac or .aiff, .mp3, .m4a or .ogg.
-    rate : int
-        Samples per second, in Hz.
-    channels : int
-        How many each block has, 1 to 8.
-    statement : Statement, optional
-        How the recording was made, if it is synthetic: it becomes a tag, and where the format can hold them content
-        credentials. If they cannot be signed, the file is written without, and `unsigned` gives the reason.
-    installation : Installation, optional
-        Signs the credentials; by default that of the environment.
-    place : SessionPlace, optional
-        Where the file lies in a session, counted at any rate; only .wav can hold it.
-    mp3_kbps : int
-        Constant rate of .mp3 in thousands of bits per second; 0 is the best variable rate.
-    bits : int
-        Of each sample of .wav, .flac and .aiff; see `engine.audio.result_format`.
+    - path: the suffix selects the format: .wav (of any length), .flac or .aiff, .mp3, .m4a or .ogg
+    - rate: samples per second, in Hz
+    - channels: how many each block has, 1 to 8
+    - statement: how the recording was made, if it is synthetic: it becomes a tag, and where the format can hold them
+      content credentials. If they cannot be signed, the file is written without, and `unsigned` gives the reason.
+    - installation: signs the credentials; by default that of the environment
+    - place: where the file lies in a session, counted at any rate; only .wav can hold it
+    - mp3_kbps: constant rate of .mp3 in thousands of bits per second; 0 is the best variable rate
+    - bits: of each sample of .wav, .flac and .aiff; see `engine.audio.result_format`
 
-    Raises
-    ------
-    AudioError
-        If the format does not support the rate or channels, the folder is missing or not writable, the disk is full, or
-        nothing was written.
+    Raises AudioError if the format does not support the rate or channels, the folder is missing or not writable, the
+    disk is full, or nothing was written.
     """
 
     def __init__(
@@ -472,17 +384,9 @@ class AudioWriter:
             self._stack = stack.pop_all()
 
     def write(self, block: Samples) -> None:
-        """Append samples.
+        """Append samples, float32 (channels, samples), clipped at full scale.
 
-        Parameters
-        ----------
-        block : float32 (channels, samples)
-            Clipped at full scale.
-
-        Raises
-        ------
-        AudioError
-            For NaN and infinity, and where the disk refuses them.
+        Raises AudioError for NaN and infinity, and where the disk refuses them.
         """
         if block.ndim != 2 or block.shape[0] != self.channels:
             raise ValueError(f"block must be ({self.channels}, samples), not {block.shape}")

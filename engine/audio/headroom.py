@@ -49,8 +49,8 @@ class Headroom:
         if self.lowered_db:
             said.append(
                 tr(
-                    "This recording is up to {sustained_db} dB above full scale, so all of the result is {lowered_db} dB "
-                    "softer, with its dynamics as they were; files with 32 bits keep the level of the recording.",
+                    "This recording is up to {sustained_db} dB above full scale, so all of the result is {lowered_db} "
+                    "dB softer, with its dynamics as they were; files with 32 bits keep the level of the recording.",
                     sustained_db=numeral(self.sustained_db, ".1f"),
                     lowered_db=numeral(self.lowered_db, ".1f"),
                 )

@@ -16,8 +16,9 @@ from engine.files import shown_name
 from engine.texts import tr
 
 _FFMPEG, _FFMPEG_PRIMING = b"Lavc", 1024  # samples
-_UNSTATED = {"mov": {"aac"}, "aac": {"aac"}, "mp3": {"mp3", "mp2"}, "wav": {"mp3", "mp2"},
-             "mpegts": {"aac", "mp3", "mp2"}}  # where it may not be stated  # fmt: skip
+_LAYERS = {"mp3", "mp2"}
+# where it may not be stated
+_UNSTATED = {"mov": {"aac"}, "aac": {"aac"}, "mp3": _LAYERS, "wav": _LAYERS, "mpegts": {"aac", *_LAYERS}}
 
 
 @dataclass(frozen=True)

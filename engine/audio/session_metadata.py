@@ -26,16 +26,10 @@ _ORIGINATOR = b"Timbre Studio"
 class Marker:
     """A marker, or a region of `length` samples. Texts are as they lie in the file, in whatever code page.
 
-    Parameters
-    ----------
-    position : int
-        Its sample in the file.
-    label, note : bytes
-        Its name, and a comment.
-    length : int
-        Samples of a region; 0 for a marker.
-    purpose : bytes
-        Four letters that say what a region is for.
+    - position: its sample in the file
+    - label, note: its name, and a comment
+    - length: samples of a region; 0 for a marker
+    - purpose: four letters that say what a region is for
     """
 
     position: int
@@ -49,18 +43,11 @@ class Marker:
 class SessionPlace:
     """Where a file lies in a session.
 
-    Parameters
-    ----------
-    rate : int
-        Samples per second in which the others count, in Hz.
-    time_reference : int, optional
-        The sample of the session at which the file begins, mostly counted from midnight.
-    markers : tuple of Marker
-        In the file.
-    sheet : SessionSheet, optional
-        Names of its tracks, scene and take.
-    description, date, time : bytes
-        As in a bext chunk; empty without.
+    - rate: samples per second in which the others count, in Hz
+    - time_reference: the sample of the session at which the file begins, mostly counted from midnight
+    - markers: in the file
+    - sheet: names of its tracks, scene and take
+    - description, date, time: as in a bext chunk; empty without
 
     Examples
     --------
@@ -79,18 +66,7 @@ class SessionPlace:
     time: bytes = b""
 
     def at(self, rate: int) -> "SessionPlace":
-        """Return the place counted at another rate.
-
-        Parameters
-        ----------
-        rate : int
-            In Hz.
-
-        Returns
-        -------
-        SessionPlace
-            To within half a sample.
-        """
+        """Return the place counted at another rate in Hz, to within half a sample."""
 
         def scaled(samples: int) -> int:
             return (2 * samples * rate + self.rate) // (2 * self.rate)
@@ -100,19 +76,10 @@ class SessionPlace:
         return replace(self, rate=rate, time_reference=reference, markers=tuple(markers))
 
     def from_sample(self, first: int, count: int | None = None) -> "SessionPlace":
-        """Return the place of a part.
+        """Return the place of a part, with the markers that lie in it.
 
-        Parameters
-        ----------
-        first : int
-            The sample of the file at which the part begins; negative if it begins earlier than the file.
-        count : int, optional
-            Samples of the part; by default it goes on without end.
-
-        Returns
-        -------
-        SessionPlace
-            With the markers that lie in the part.
+        It begins at the sample `first` of the file (negative: earlier than the file) and has `count` samples, or no
+        end.
         """
         stop = _LAST if count is None else first + count
         reference = None if self.time_reference is None else max(0, self.time_reference + first)
@@ -120,13 +87,7 @@ class SessionPlace:
         return replace(self, time_reference=reference, markers=tuple(markers))
 
     def broadcast_chunk(self) -> bytes:
-        """Return the time reference as a chunk of a WAV.
-
-        Returns
-        -------
-        bytes
-            A bext chunk (EBU Tech 3285); empty without a time reference.
-        """
+        """Return the time reference as a bext chunk of a WAV (EBU Tech 3285); empty without one."""
         if self.time_reference is None:
             return b""
         content = _BROADCAST.pack(
@@ -135,13 +96,8 @@ class SessionPlace:
         return _chunk(b"bext", content + bytes(254))
 
     def marker_chunks(self) -> bytes:
-        """Return the markers and the sheet as chunks of a WAV.
-
-        Returns
-        -------
-        bytes
-            Chunks `iXML`, `cue ` and LIST with the texts of markers, as far as there are any.
-        """
+        """Return the chunks `iXML`, `cue ` and LIST of a WAV with the markers and the sheet, as far as there are
+        any."""
         made = b""
         if self.sheet:
             made += _chunk(b"iXML", self.sheet.written(self.rate, self.time_reference))

@@ -28,8 +28,8 @@ _AU_WIDTHS = {3: 2, 4: 3, 5: 4, 6: 4, 7: 8}  # bytes of a sample, of encodings o
 _SEGMENT, _CLUSTER = 0x18538067, 0x1F43B675  # of a WebM, which holds them in this order
 _OUTER = (0x1A45DFA3, _SEGMENT, 0xEC, 0xBF)  # a header, a segment, filling and a checksum
 # chunks that FFmpeg needs to decode the sound
-_NEEDED = {"wav": (b"fmt ", b"fact"), "w64": (b"fmt ", b"fact"), "aiff": (b"FVER", b"COMM"),
-           "caf": (b"desc", b"chan", b"kuki", b"pakt")}  # fmt: skip
+_OF_WAV, _OF_CAF = (b"fmt ", b"fact"), (b"desc", b"chan", b"kuki", b"pakt")
+_NEEDED = {"wav": _OF_WAV, "w64": _OF_WAV, "aiff": (b"FVER", b"COMM"), "caf": _OF_CAF}
 
 
 @dataclass(frozen=True)

@@ -25,20 +25,12 @@ MOST_TRACKS = 64
 class Track:
     """A sound track of a file.
 
-    Attributes
-    ----------
-    number : int
-        1 is the first sound track of the file.
-    encoding : str
-        In words.
-    is_readable : bool
-        Whether it can be decoded.
-    is_default : bool
-        Whether players play it unless they are told otherwise.
-    title, language : str
-        As the file has them; empty without.
-    channels : int
-        How many it has; 0 if that is not known.
+    - number: 1 is the first sound track of the file
+    - encoding: in words
+    - is_readable: whether it can be decoded
+    - is_default: whether players play it unless they are told otherwise
+    - title, language: as the file has them; empty without
+    - channels: how many it has; 0 if that is not known
     """
 
     number: int

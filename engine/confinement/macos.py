@@ -12,10 +12,13 @@ from functools import lru_cache
 from pathlib import Path
 
 PROGRAM = Path("/usr/bin/sandbox-exec")
-_SYSTEM = (
-    "/System", "/usr/lib", "/usr/share", "/Library/Apple", "/Library/Frameworks", "/private/var/db/dyld",
-    "/private/var/db/timezone", "/private/etc/localtime", "/dev/null", "/dev/zero", "/dev/random", "/dev/urandom",
-)  # fmt: skip
+_LIBRARIES = ("/System", "/usr/lib", "/usr/share", "/Library/Apple", "/Library/Frameworks", "/private/var/db/dyld")
+_TIMES = ("/private/var/db/timezone", "/private/etc/localtime")
+_SYSTEM = (*_LIBRARIES, *_TIMES, "/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
+_OTHERS = (
+    "(deny process-info* (target others))\n(deny signal (target others))\n(deny mach-priv-task-port)\n"
+    "(deny system-socket)"
+)
 _TRY_S = 60.0
 
 
@@ -27,14 +30,11 @@ def profile_of(paths: Iterable[Path], program_folders: Iterable[Path], device: s
     """
     read = " ".join(f"(subpath {_quoted(path)})" for path in [*map(Path, _SYSTEM), *paths])
     run = " ".join(f"(subpath {_quoted(path)})" for path in program_folders)
-    lines = [
-        "(version 1)", "(allow default)", "(deny file-read-data file-read-xattr)",
-        f'(allow file-read-data (literal "/") {read} {run})', "(deny file-write*)",
-        "(deny network*)", "(deny process-fork)", "(deny process-exec*)", f"(allow process-exec* {run})",
-        "(deny process-info* (target others))", "(deny signal (target others))", "(deny mach-priv-task-port)",
-        "(deny system-socket)",
-    ]  # fmt: skip
-    return "\n".join([*lines, "(deny mach-lookup)", "(deny appleevent-send)"] if device == "cpu" else lines)
+    reading = f'(deny file-read-data file-read-xattr)\n(allow file-read-data (literal "/") {read} {run})'
+    running = f"(deny process-fork)\n(deny process-exec*)\n(allow process-exec* {run})"
+    services = "\n(deny mach-lookup)\n(deny appleevent-send)" if device == "cpu" else ""
+    held = "(deny file-write*)\n(deny network*)"
+    return f"(version 1)\n(allow default)\n{reading}\n{held}\n{running}\n{_OTHERS}{services}"
 
 
 def confined_command(command: Sequence[str], profile: str) -> list[str]:

@@ -11,13 +11,12 @@ from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
-_SYSTEM = (
-    "/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/nix/store", "/gnu/store",
-    "/etc/ld.so.cache", "/etc/localtime", "/usr/share/zoneinfo",
-    "/dev/null", "/dev/zero", "/dev/random", "/dev/urandom",
-    "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/sys/vm/overcommit_memory",
-    "/sys/devices/system/cpu", "/sys/devices/system/node", "/sys/kernel/mm/transparent_hugepage",
-)  # fmt: skip
+_LIBRARIES = ("/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/nix/store", "/gnu/store")
+_SETTINGS = ("/etc/ld.so.cache", "/etc/localtime", "/usr/share/zoneinfo")
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
+_PROCESSORS = ("/proc/cpuinfo", "/proc/stat", "/sys/devices/system/cpu", "/sys/devices/system/node")
+_MEMORY = ("/proc/meminfo", "/proc/sys/vm/overcommit_memory", "/sys/kernel/mm/transparent_hugepage")
+_SYSTEM = (*_LIBRARIES, *_SETTINGS, *_DEVICES, *_PROCESSORS, *_MEMORY)
 _OF_A_GPU = ("/usr/local", "/opt/rocm", "/usr/share/libdrm", "/proc/devices", "/proc/driver", "/proc/modules", "/sys")
 _GPUS = ("nvidia*", "dri", "kfd", "nvidia-caps")  # in /dev: a GPU is used by writing to it
 _LIBRARY_PATHS = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")

@@ -28,10 +28,12 @@ class BasicLimits(ctypes.Structure):
 class ExtendedLimits(ctypes.Structure):
     """JOBOBJECT_EXTENDED_LIMIT_INFORMATION of winnt.h."""
 
+    _MEMORIES = ("process_memory", "job_memory", "peak_process_memory", "peak_job_memory")
     _fields_ = [
-        ("basic", BasicLimits), ("transfers", ctypes.c_uint64 * 6), ("process_memory", ctypes.c_size_t),
-        ("job_memory", ctypes.c_size_t), ("peak_process_memory", ctypes.c_size_t), ("peak_job_memory", ctypes.c_size_t),
-    ]  # fmt: skip
+        ("basic", BasicLimits),
+        ("transfers", ctypes.c_uint64 * 6),
+        *((name, ctypes.c_size_t) for name in _MEMORIES),
+    ]
 
 
 class _Label(ctypes.Structure):

@@ -42,12 +42,8 @@ _LEAST_CORRELATION = 0.0  # of opposite phases, whose sum could only be raised t
 class CompPart:
     """From `start_s` to the next part, this take sounds.
 
-    Parameters
-    ----------
-    start_s : float
-        Where it begins, in seconds.
-    take : int
-        The first take is 0.
+    - start_s: where it begins, in seconds
+    - take: the first take is 0
     """
 
     start_s: float

@@ -26,8 +26,8 @@ from engine.analysis.windows import Window, cut_windows
 from engine.audio.files import Audio, AudioWriter, Recording, audio_of, open_audio
 from engine.audio.headroom import Lowered, Metered
 from engine.audio.players import players
+from engine.audio.result_files import at_result_rate, rate_of_results
 from engine.audio.result_format import SOURCE
-from engine.audio.result_rate import at_result_rate, rate_of_results
 from engine.audio.session_metadata import place_of
 from engine.audio.streams import Source, at_engine_rate
 from engine.conversion.edit_data import EditData
@@ -63,14 +63,9 @@ _SURVEY_WORK, _TAKE_WORK = 0.6, 0.4  # measured, in parts of a conversion with o
 class Take:
     """One converted performance.
 
-    Attributes
-    ----------
-    audio : Audio
-        At the rate that was asked for, with the length and the channels of the recording.
-    seed : int
-        Of its variation and its noise.
-    rendered : Audio
-        The same at SAMPLE_RATE, as it was rendered: what edits go on from.
+    - audio: at the rate that was asked for, with the length and the channels of the recording
+    - seed: of its variation and its noise
+    - rendered: the same at SAMPLE_RATE, as it was rendered: what edits go on from
     """
 
     audio: Audio
@@ -82,20 +77,12 @@ class Take:
 class Conversion:
     """What `convert` made of a recording.
 
-    Attributes
-    ----------
-    takes : list of Take
-        The first is the plain conversion.
-    transpose : float
-        Semitones that they are above the recording.
-    style : str
-        Of the recording: melodic, rhythmic or spoken.
-    edit_data : EditData
-        For `edit_take`.
-    warning : str or None
-        What the user should know of the recording and of its notes.
-    lowered_db : float
-        By how much all takes are softer than the recording, because it is above full scale.
+    - takes: the first is the plain conversion
+    - transpose: semitones that they are above the recording
+    - style: of the recording: melodic, rhythmic or spoken
+    - edit_data: for `edit_take`
+    - warning: what the user should know of the recording and of its notes
+    - lowered_db: by how much all takes are softer than the recording, because it is above full scale
     """
 
     takes: list[Take]
@@ -121,28 +108,16 @@ class Conversion:
 class FileConversion:
     """What `convert_file` made of a file.
 
-    Attributes
-    ----------
-    paths : list of Path
-        The files of the takes.
-    transpose : float
-        Semitones that they are above the recording.
-    style : str
-        Of the recording: melodic, rhythmic or spoken.
-    settings : ConversionSettings
-        With which they were made.
-    edit_data : EditData
-        For `edit_file`.
-    statement : Statement
-        What the takes say of how they were made.
-    unsigned : str or None
-        Why they carry no content credentials.
-    warning : str or None
-        What the user should know of the recording and of its notes.
-    notes_warning : str or None
-        The part of it on notes: beyond the range, or sung in another octave.
-    lowered_db : float
-        By how much all takes are softer than the recording, because it is above full scale.
+    - paths: the files of the takes
+    - transpose: semitones that they are above the recording
+    - style: of the recording: melodic, rhythmic or spoken
+    - settings: with which they were made
+    - edit_data: for `edit_file`
+    - statement: what the takes say of how they were made
+    - unsigned: why they carry no content credentials
+    - warning: what the user should know of the recording and of its notes
+    - notes_warning: the part of it on notes: beyond the range, or sung in another octave
+    - lowered_db: by how much all takes are softer than the recording, because it is above full scale
     """
 
     paths: list[Path]

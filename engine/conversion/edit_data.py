@@ -45,42 +45,23 @@ _STORED_AS = {"sustained": "held"}  # fields that have another name in the file
 class EditData(Brief):
     """What an edit of a take needs besides recording and voice: the survey, the settings, and the pitch of the takes.
 
-    Attributes
-    ----------
-    voice : str
-        Digest of the networks.
-    settings : ConversionSettings
-        Of the conversion.
-    transpose : float
-        Semitones.
-    style : str
-        melodic, rhythmic or spoken.
-    level_nepers : float
-        Of the recording.
-    feature_mean : float32 (features,)
-        Mean of the listener's features.
-    timbre : float32 (128,)
-        Of the recording.
-    statistics : PitchStatistics
-        Of the recording's pitch.
-    bands : int
-        How many hold signal.
-    voiced : bool
-        Whether anything is voiced.
-    voicing : float32 (frames,)
-        Of the recording, 0..1.
-    hertz : float32 (takes, frames)
-        Pitch of the takes, in Hz.
-    core_starts : int64 (windows,)
-        The frame where the core of each window begins.
-    phases : float64 (takes, windows)
-        Of the pulses there, in cycles.
-    sustained : float32 (notes, 145)
-        Of the sustained notes.
-    apart : int64 (windows,)
-        Bit n is set where channel n was converted by itself.
-    lowered_db : float
-        By how much the recording was lowered, because it is above full scale.
+    - voice: digest of the networks
+    - settings: of the conversion
+    - transpose: semitones
+    - style: melodic, rhythmic or spoken
+    - level_nepers: of the recording
+    - feature_mean: float32 (features,), mean of the listener's features
+    - timbre: float32 (128,), of the recording
+    - statistics: of the recording's pitch
+    - bands: how many hold signal
+    - voiced: whether anything is voiced
+    - voicing: float32 (frames,), of the recording, 0..1
+    - hertz: float32 (takes, frames), pitch of the takes, in Hz
+    - core_starts: int64 (windows,), the frame where the core of each window begins
+    - phases: float64 (takes, windows), of the pulses there, in cycles
+    - sustained: float32 (notes, 145), of the sustained notes
+    - apart: int64 (windows,), bit n is set where channel n was converted by itself
+    - lowered_db: by how much the recording was lowered, because it is above full scale
     """
 
     voice: str
@@ -102,18 +83,7 @@ class EditData(Brief):
     lowered_db: float = 0.0
 
     def pitch(self, number: int) -> Pitch:
-        """Return the pitch of a take.
-
-        Parameters
-        ----------
-        number : int
-            The first take is 0.
-
-        Returns
-        -------
-        Pitch
-            (frames,).
-        """
+        """Return the pitch of a take (frames,); the first is number 0."""
         return Pitch(self.hertz[number], self.voicing)
 
     @property

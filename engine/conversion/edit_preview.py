@@ -1,7 +1,7 @@
 """How a stretch of a take sounds with edits, while they are being made: it alone is rendered."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,7 @@ from engine.audio.streams import stretch_of
 from engine.conversion.convert import base_on
 from engine.conversion.edit_data import EditData
 from engine.conversion.patches import Patch, plan_patches
-from engine.conversion.pitch_edits import PitchEdit
+from engine.conversion.pitch_edits import PitchEdit, ShapeNote
 from engine.conversion.rerendering import PatchRenderer, Stream, samples_of
 from engine.devices import AUTO
 from engine.units import FRAME_RATE, HOP, SAMPLE_RATE
@@ -20,6 +20,7 @@ from engine.voices.imported import AnyVoice
 from engine.workers import Workers
 
 LONGEST_S = 6.0  # of what is rendered
+_WHOLE_FRAMES = 120 * FRAME_RATE  # of a recording that is kept as a whole: 21 MB a channel
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,10 +64,15 @@ class EditPreview:
         take is as it was converted. Raises SettingsError for edits that cannot be."""
         for patch in plan_patches(self._edit_data, self._number, edits).patches:
             if patch.first < end_s * FRAME_RATE and patch.last > start_s * FRAME_RATE:
-                heard = _shortened(patch)
+                heard = patch.shortened(round(LONGEST_S * FRAME_RATE))
                 samples = np.concatenate(list(self._renderer_at(heard).render(heard)), 1)
                 return PreviewedStretch(heard.first / FRAME_RATE, Audio(samples, SAMPLE_RATE))
         return None
+
+    def prepare(self, edits: Sequence[PitchEdit], start_s: float, end_s: float) -> None:
+        """Read and analyse what an edit of a stretch will need, beside those that there are. Raises SettingsError."""
+        end_s = min(end_s, start_s + LONGEST_S)  # no more of it will be rendered
+        self.render([*edits, ShapeNote(start_s, end_s, level_db=1.0)], start_s, end_s)
 
     def _renderer_at(self, patch: Patch) -> PatchRenderer:
         """Return a renderer that has all windows of the conversion which a patch needs."""
@@ -83,19 +89,11 @@ class EditPreview:
         return self._renderer
 
     def _region_of(self, patch: Patch) -> range:
-        cores = self._edit_data.core_starts
+        cores, frames = self._edit_data.core_starts, self._edit_data.hertz.shape[1]
+        if frames <= _WHOLE_FRAMES:
+            return range(frames + CONTEXT_FRAMES)
         first, last = max(0, patch.first - CONTEXT_FRAMES) // GRID_FRAMES * GRID_FRAMES, patch.last + CONTEXT_FRAMES
         from_window, to_window = (int(np.searchsorted(cores, frame, "right")) - 1 for frame in (first, last))
         is_last = to_window + 1 == len(cores)
-        end = self._edit_data.hertz.shape[1] + CONTEXT_FRAMES if is_last else int(cores[to_window + 1]) + CONTEXT_FRAMES
+        end = frames + CONTEXT_FRAMES if is_last else int(cores[to_window + 1]) + CONTEXT_FRAMES
         return range(min(first, begin_of(int(cores[from_window]))), max(end, last))
-
-
-def _shortened(patch: Patch) -> Patch:
-    frames = round(LONGEST_S * FRAME_RATE)
-    if patch.last - patch.first <= frames:
-        return patch
-    there = slice(frames + 1)
-    return replace(
-        patch, last=patch.first + frames, pitch=patch.pitch[there], octaves=patch.octaves[there], to_the_end=False
-    )

@@ -16,10 +16,8 @@ from engine.units import FRAME_RATE
 NONE = "none"
 UNISON = "unison"
 # steps of the scale that each harmony lies above the lead
-STEPS: Mapping[str, int] = {
-    NONE: 0, UNISON: 0, "third_above": 2, "third_below": -2, "fifth_above": 4, "fifth_below": -4,
-    "octave_above": 7, "octave_below": -7,
-}  # fmt: skip
+_THIRDS, _FIFTHS = {"third_above": 2, "third_below": -2}, {"fifth_above": 4, "fifth_below": -4}
+STEPS: Mapping[str, int] = {NONE: 0, UNISON: 0, **_THIRDS, **_FIFTHS, "octave_above": 7, "octave_below": -7}
 _NOTES_OF_A_SCALE = 7
 _GLIDE_MS = 80.0  # from the interval of one note to that of the next
 

@@ -97,35 +97,23 @@ def export_onnx(voice: Voice, folder: Path, accent: float = 1.0) -> Path:
         raise VoiceError(tr("Exporting as ONNX needs a package: {install}.", install=add_extra("onnx"))) from cause
     base = base_on("cpu")
     decoder = between_decoders(base.decoder, voice.decoder, accent)
-    networks: dict[str, tuple[nn.Module, dict[str, Tensor]]] = {
-        "listener": (_Listener(base), {"spectrum": torch.zeros(1, 80, 200)}),
-        "voice": (
-            _VoiceNetworks(base, decoder, voice),
-            {
-                "features": torch.zeros(1, 100, 1024), "mean": torch.zeros(1, 1024), "prosody": torch.zeros(1, 199, 3),
-                "timbre": torch.zeros(1, 128),
-            },
-        ),
-        "synthesizer": (
-            _Filters(base),
-            {"envelope": torch.zeros(1, 200, len(voice.centre)), "hertz": torch.full((1, 200), 200.0),
-             "voicing": torch.ones(1, 200)},
-        ),
-    }  # fmt: skip
+    content = {"features": torch.zeros(1, 100, 1024), "mean": torch.zeros(1, 1024)}
+    performed = {"prosody": torch.zeros(1, 199, 3), "timbre": torch.zeros(1, 128)}
+    melody = {"hertz": torch.full((1, 200), 200.0), "voicing": torch.ones(1, 200)}
+    envelope = {"envelope": torch.zeros(1, 200, len(voice.centre))}
     with new_voice_folder(folder) as place:
-        for name, (network, inputs) in networks.items():
-            _write(network, inputs, place / f"{name}.onnx")
+        _write(_Listener(base), {"spectrum": torch.zeros(1, 80, 200)}, place / "listener.onnx")
+        _write(_VoiceNetworks(base, decoder, voice), content | performed, place / "voice.onnx")
+        _write(_Filters(base), envelope | melody, place / "synthesizer.onnx")
         np.savez(
             place / "tables.npz",
             mels=base.listener.mels.numpy(),
             bands_to_bins=base.synthesizer.bands_to_bins.numpy(),
             timbre=voice.timbre.numpy(),
         )
-        facts = {
-            "hop": HOP, "sample_rate": SAMPLE_RATE, "transform": PIECE, "accent": accent,
-            "beyond": beyond(voice, is_sung=True), "beyond_spoken": beyond(voice, is_sung=False),
-            "floor": LOWEST, "largest_lift": LARGEST_LIFT, "unvoiced": UNVOICED,
-        }  # fmt: skip
+        facts = {"hop": HOP, "sample_rate": SAMPLE_RATE, "transform": PIECE, "accent": accent}
+        facts |= {"beyond": beyond(voice, is_sung=True), "beyond_spoken": beyond(voice, is_sung=False)}
+        facts |= {"floor": LOWEST, "largest_lift": LARGEST_LIFT, "unvoiced": UNVOICED}
         (place / "voice.json").write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
         (place / CARD_FILE).write_text(card_text(voice.card), encoding="utf-8")
         shutil.copyfile(onnx_host.__file__, place / "host.py")
@@ -144,9 +132,14 @@ def _write(network: nn.Module, inputs: dict[str, Tensor], path: Path) -> None:
     with warnings.catch_warnings(), torch.inference_mode():
         warnings.simplefilter("ignore")  # of branches that the trace takes for good
         torch.onnx.export(
-            network, tuple(inputs.values()), str(path), input_names=list(inputs), dynamic_axes=axes, dynamo=False,
+            network,
+            tuple(inputs.values()),
+            str(path),
+            input_names=list(inputs),
+            dynamic_axes=axes,
+            dynamo=False,
             opset_version=_OPSET,
-        )  # fmt: skip
+        )
 
 
 def _example(base: BaseModel, voice: Voice, decoder: EnvelopeDecoder) -> dict[str, Any]:
@@ -172,9 +165,8 @@ def _example(base: BaseModel, voice: Voice, decoder: EnvelopeDecoder) -> dict[st
         measured, all_of_it = torch.from_numpy(found.envelope), torch.ones(len(pitch))
         recorded = step.excitation(cut_frames(found.mid, len(pitch)), measured, pitch, all_of_it, settings)
     samples = synthesize(base.synthesizer, envelope.numpy(), pitch, recorded=recorded)
-    return {
-        "features": features.numpy(), "feature_mean": survey.feature_mean.numpy(), "timbre": survey.timbre.numpy(),
-        "hertz": pitch.hertz, "voicing": pitch.voicing, "loudness": loudness.numpy(),
-        "level_nepers": np.float32(survey.level.nepers), "recording": found.mid, "recording_envelope": found.envelope,
-        "spoken": np.bool_(survey.style != "melodic"), "samples": samples,
-    }  # fmt: skip
+    tensors = {"features": features, "feature_mean": survey.feature_mean, "timbre": survey.timbre, "loudness": loudness}
+    melody = {"hertz": pitch.hertz, "voicing": pitch.voicing, "spoken": np.bool_(survey.style != "melodic")}
+    level = {"level_nepers": np.float32(survey.level.nepers)}
+    recording = {"recording": found.mid, "recording_envelope": found.envelope, "samples": samples}
+    return {name: one.numpy() for name, one in tensors.items()} | melody | level | recording

@@ -1,12 +1,13 @@
-"""Patches: the stretches of a take to render again after edits of its pitch, and their pitch curves.
+"""Patches: the stretches of a take to render again after edits, and their curves.
 
 A patch extends beyond the edited stretch by a margin, as far as the networks carry a change. At both ends its pulses
 are in phase with those of the original take: an edit changes the number of periods in the stretch, and the fraction
-missing to a whole number is compensated within the patch by a few cents, preferably in unvoiced frames.
+missing to a whole number is compensated within the patch by a few cents, preferably in unvoiced frames. Where only the
+level changed, the samples of the take are made louder, and nothing is rendered.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,27 +28,42 @@ _VOICED_SHARE = 0.02  # of the compensation in a voiced frame; in an unvoiced on
 
 @dataclass(frozen=True, eq=False)
 class Patch:
-    """Frames first..last of a take, their new pitch curve, and the initial phase of the pulses.
+    """Frames first..last of a take, their new curves, and the initial phase of the pulses.
 
-    octaves: how many octaves too low the recording's pitch was detected, int8, as long as the pitch; cycles: phase of
-    the pulses at the first frame; to_the_end: whether the patch reaches the end of the recording.
+    octaves: how many octaves too low the recording's pitch was detected, int8, as long as the pitch; formants:
+    semitones by which they move, likewise; level_db: by how much the patch is louder, likewise; cycles: phase of the
+    pulses at the first frame; to_the_end: whether the patch reaches the end of the recording; is_sung_anew: whether
+    more than the level changed.
     """
 
     first: int
     last: int
     pitch: Pitch
     octaves: np.ndarray
+    formants: np.ndarray
+    level_db: np.ndarray
     cycles: float
     to_the_end: bool
+    is_sung_anew: bool = True
 
     def is_like(self, other: "Patch") -> bool:
         """Return whether both patches sound the same."""
         same_place = (self.first, self.last, self.cycles) == (other.first, other.last, other.cycles)
-        return (
-            same_place
-            and np.array_equal(self.pitch.hertz, other.pitch.hertz)
-            and np.array_equal(self.octaves, other.octaves)
-        )
+        pairs = (
+            (self.pitch.hertz, other.pitch.hertz), (self.octaves, other.octaves), (self.formants, other.formants),
+            (self.level_db, other.level_db),
+        )  # fmt: skip
+        return same_place and all(np.array_equal(mine, yours) for mine, yours in pairs)
+
+    def shortened(self, frames: int) -> "Patch":
+        """Return no more than so many frames of it."""
+        if self.last - self.first <= frames:
+            return self
+        there = slice(frames + 1)
+        return replace(
+            self, last=self.first + frames, pitch=self.pitch[there], octaves=self.octaves[there],
+            formants=self.formants[there], level_db=self.level_db[there], to_the_end=False,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,16 +98,17 @@ def plan_patches(edit_data: EditData, number: int, edits: Sequence[PitchEdit]) -
         )
     before = edit_data.pitch(number)
     edited = edit_pitch(before, edits, edit_data.settings.notes_out_of_range == FOLD)
-    hertz = edited.pitch.hertz.copy()
+    hertz, is_sung_anew = edited.pitch.hertz.copy(), edited.is_sung_anew(before)
     patches = []
     for first, last in _stretches(edited.differs(before)):
         begins, ends = _phase(edit_data, number, first), _phase(edit_data, number, last)
-        to_the_end = last == len(before) - 1
-        if not to_the_end:
-            piece = slice(first, last + 1)
+        to_the_end, piece = last == len(before) - 1, slice(first, last + 1)
+        is_anew = bool(is_sung_anew[piece].any())
+        if is_anew and not to_the_end:
             hertz[piece] = _in_step(hertz[piece], before.voicing[piece], ends - begins)
-        pitch = Pitch(hertz[first : last + 1], before.voicing[first : last + 1])
-        patches.append(Patch(first, last, pitch, edited.octaves[first : last + 1], begins % 1.0, to_the_end))
+        pitch = Pitch(hertz[piece], before.voicing[piece])
+        curves = edited.octaves[piece], edited.formants[piece], edited.level_db[piece]
+        patches.append(Patch(first, last, pitch, *curves, begins % 1.0, to_the_end, is_anew))
     return Plan(before, Pitch(hertz, before.voicing), edited.octaves, patches, edited.warning)
 
 

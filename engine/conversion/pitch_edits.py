@@ -1,8 +1,8 @@
-"""Edits of a take's pitch curve: stretches are shifted, smoothed, snapped or drawn, notes are shaped.
+"""Edits of a take's pitch curve: regions are shifted, smoothed, snapped or drawn, notes are shaped.
 
 Edits apply one after the other to the original curve of the take, in semitones. The list of edits is kept, never their
-result, so that repeated editing loses nothing. The curve glides at both ends of a stretch, half inside and half outside
-it; further away it stays the same to the last bit.
+result, so that repeated editing loses nothing. The curve glides at both ends of a region, half inside and half outside
+it; further away it stays the same to the last bit. So do the formants and the level of notes.
 """
 
 from abc import ABC, abstractmethod
@@ -27,15 +27,16 @@ from engine.settings import check_settings, setting, text_setting, with_ranges
 from engine.texts import ntr, numeral, tr
 from engine.units import FRAME_RATE, note_name
 
-SHORTEST_S = 0.05  # of a stretch, as long as the glides at its ends
+SHORTEST_S = 0.05  # of a region, as long as the glides at its ends
 LONGEST_S = 24 * 3600.0
 _LOWEST_DRAWN, _HIGHEST_DRAWN = 24.0, 96.0  # that can be drawn, as MIDI numbers
 MOST_EDITS = 1000
 MOST_POINTS = 20_000  # of one drawing
 AUTO = "auto"
 _GLIDE_FRAMES = 5
-_CONTEXT_FRAMES = 2 * FRAME_RATE  # around a stretch, for its tool
+_CONTEXT_FRAMES = 2 * FRAME_RATE  # around a region, for its tool
 _SHORTEST_NOTE_FRAMES = 10  # beyond the range of notes: less may be errors of the detector
+_FURTHEST_FORMANTS, _FURTHEST_LEVEL_DB = 12.0, 24.0  # by which edits that overlap may move them together
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,29 +71,35 @@ class Change(Brief):
         Up is above zero.
     octaves : int8 (frames,) or None
         How many octaves too low (below zero: too high) the pitch was detected, if that is why.
+    formants : float
+        Semitones by which the formants of the whole region move.
+    level_db : float
+        By how much the whole region becomes louder.
     """
 
     semitones: np.ndarray
     octaves: np.ndarray | None = None
+    formants: float = 0.0
+    level_db: float = 0.0
 
 
 @with_ranges
 @dataclass(frozen=True)
 class PitchEdit(ABC):
-    """One edit of a stretch of a take. Raises SettingsError for any value outside its range."""
+    """One edit of a region of a take. Raises SettingsError for any value outside its range."""
 
     tool: ClassVar[str]
     meaning: ClassVar[str]
 
-    start_s: float = setting(MISSING, 0.0, LONGEST_S, tr("Where the stretch begins, in seconds."))
-    end_s: float = setting(MISSING, 0.0, LONGEST_S, tr("Where the stretch ends, in seconds."))
+    start_s: float = setting(MISSING, 0.0, LONGEST_S, tr("Where the region begins, in seconds."))
+    end_s: float = setting(MISSING, 0.0, LONGEST_S, tr("Where the region ends, in seconds."))
 
     def __post_init__(self) -> None:
         check_settings(self)
         if self.end_s - self.start_s < SHORTEST_S - 1e-9:
             raise SettingsError(
                 tr(
-                    "A stretch must be at least {shortest_s} s long; from {start_s} s to {end_s} s is less.",
+                    "A region must be at least {shortest_s} s long; from {start_s} s to {end_s} s is less.",
                     shortest_s=SHORTEST_S,
                     start_s=numeral(self.start_s, "g"),
                     end_s=numeral(self.end_s, "g"),
@@ -101,7 +108,7 @@ class PitchEdit(ABC):
 
     @abstractmethod
     def change(self, curve: Curve) -> Change:
-        """Return how the curve moves; values outside the stretch are ignored.
+        """Return how the curve moves; values outside the region are ignored.
 
         Parameters
         ----------
@@ -118,10 +125,10 @@ class PitchEdit(ABC):
 @with_ranges
 @dataclass(frozen=True)
 class Shift(PitchEdit):
-    """Shift the stretch by one interval."""
+    """Shift the region by one interval."""
 
     tool: ClassVar[str] = "shift"
-    meaning: ClassVar[str] = tr("Moves the stretch up or down.")
+    meaning: ClassVar[str] = tr("Moves the region up or down.")
 
     semitones: float = setting(MISSING, -24.0, 24.0, tr("How far, in semitones; up is above zero."))
 
@@ -237,10 +244,10 @@ class Snap(PitchEdit):
 @with_ranges
 @dataclass(frozen=True)
 class ShapeNote(PitchEdit):
-    """Change what one note's pitch is made of: its centre, slope, drift and vibrato."""
+    """Change one note: its centre, slope, drift and vibrato, which its pitch is made of, its formants and its level."""
 
     tool: ClassVar[str] = "note"
-    meaning: ClassVar[str] = tr("Changes vibrato, drift, centre and slope of a note, each by itself.")
+    meaning: ClassVar[str] = tr("Changes vibrato, drift, centre, slope, formants and level of a note, each by itself.")
 
     vibrato: float = setting(1.0, 0.0, 2.0, tr("How deep the vibrato is: 0 takes it out, 2 doubles it."))
     drift: float = setting(1.0, 0.0, 2.0, tr("How far the note wanders slowly: 0 holds it on one pitch."))
@@ -248,15 +255,16 @@ class ShapeNote(PitchEdit):
     slope: float = setting(
         0.0, -12.0, 12.0, tr("How much higher its end becomes than its start, in semitones; its centre stays.")
     )
+    formant_shift_semitones: float = setting(
+        0.0, -6.0, 6.0, tr("Makes the voice sound smaller (up) or larger (down) on this note; its pitch stays.")
+    )
+    level_db: float = setting(0.0, -12.0, 12.0, tr("How much louder the note becomes, in decibels."))
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.end_s - self.start_s > LONGEST_NOTE_S + 1e-9:
             raise SettingsError(
-                tr(
-                    "A note is {longest_note_s} s long at most: choose a shorter stretch.",
-                    longest_note_s=LONGEST_NOTE_S,
-                )
+                tr("A note is {longest_note_s} s long at most: choose a shorter region.", longest_note_s=LONGEST_NOTE_S)
             )
 
     def change(self, curve: Curve) -> Change:
@@ -277,7 +285,8 @@ class ShapeNote(PitchEdit):
         if self.vibrato != 1.0 or self.drift != 1.0:
             shape = note_shape(curve.semitones[inside], curve.voicing[inside])
             change = change + (self.vibrato - 1.0) * shape.vibrato + (self.drift - 1.0) * shape.drift
-        return Change(np.pad(change, (inside.start, frames - inside.stop), "edge"))
+        semitones = np.pad(change, (inside.start, frames - inside.stop), "edge")
+        return Change(semitones, None, self.formant_shift_semitones, self.level_db)
 
 
 @with_ranges
@@ -322,7 +331,7 @@ class Draw(Brief, PitchEdit):
         if times[0] < self.start_s - 1e-6 or times[-1] > self.end_s + 1e-6:
             raise SettingsError(
                 tr(
-                    "A curve must be drawn within its stretch, {start_s} s to {end_s} s.",
+                    "A curve must be drawn within its region, {start_s} s to {end_s} s.",
                     start_s=numeral(self.start_s, "g"),
                     end_s=numeral(self.end_s, "g"),
                 )
@@ -383,7 +392,7 @@ def read_edits(values: Any) -> tuple[PitchEdit, ...]:
 
 def _read_edit(number: int, values: Any) -> PitchEdit:
     if not isinstance(values, Mapping):
-        raise SettingsError(tr("Edit {number} is no object with a tool and a stretch.", number=number))
+        raise SettingsError(tr("Edit {number} is no object with a tool and a region.", number=number))
     given = dict(values)
     kind = TOOLS.get(str(given.pop("tool", None)))
     if kind is None:
@@ -417,32 +426,47 @@ def _read_edit(number: int, values: Any) -> PitchEdit:
 
 @dataclass(frozen=True)
 class EditedPitch:
-    """Pitch of a whole take after edits; octaves: how many octaves too low it was detected, int8 (frames,).
+    """A whole take after edits, (frames,) each.
 
-    warning: a sentence on notes that were folded into the range of notes.
+    octaves: how many octaves too low it was detected, int8; formants: semitones by which they move; level_db: by how
+    much it is louder; warning: a sentence on notes that were folded into the range of notes.
     """
 
     pitch: Pitch
     octaves: np.ndarray
+    formants: np.ndarray
+    level_db: np.ndarray
     warning: str | None = None
+
+    def is_sung_anew(self, before: Pitch) -> np.ndarray:
+        """Mark the frames in which more than the level changed, bool (frames,)."""
+        return (self.pitch.hertz != before.hertz) | (self.octaves != 0) | (self.formants != 0)
 
     def differs(self, before: Pitch) -> np.ndarray:
         """Mark the changed frames, bool (frames,)."""
-        return (self.pitch.hertz != before.hertz) | (self.octaves != 0)
+        return self.is_sung_anew(before) | (self.level_db != 0)
+
+    def is_like(self, other: "EditedPitch") -> bool:
+        """Return whether both sound the same."""
+        pairs = (
+            (self.pitch.hertz, other.pitch.hertz), (self.octaves, other.octaves), (self.formants, other.formants),
+            (self.level_db, other.level_db),
+        )  # fmt: skip
+        return all(np.array_equal(mine, yours) for mine, yours in pairs)
 
 
 def edit_pitch(pitch: Pitch, edits: Sequence[PitchEdit], folds: bool = False) -> EditedPitch:
     """Apply edits one after the other to the pitch of a whole take; other frames stay the same to the last bit.
 
-    folds: whether notes that leave the range of notes are sung in another octave. Raises SettingsError for a stretch
-    beyond the end, and otherwise for such notes.
+    folds: whether notes that leave the range of notes are sung in another octave. Raises SettingsError for a region
+    beyond the end, for formants or a level that overlapping edits move too far, and otherwise for such notes.
 
     >>> held = Pitch(np.full(300, 220.0, np.float32), np.ones(300, np.float32))
     >>> edited = edit_pitch(held, [Shift(1.0, 2.0, semitones=12.0), Snap(1.0, 2.0)]).pitch
     >>> [float(edited.hertz[frame]) for frame in (50, 150, 250)]
     [220.0, 440.0, 220.0]
     """
-    change = np.zeros(len(pitch))
+    change, formants, level_db = np.zeros((3, len(pitch)))
     octaves = np.zeros(len(pitch), np.int8)
     last = len(pitch) - 1
     for edit in edits:
@@ -450,7 +474,7 @@ def edit_pitch(pitch: Pitch, edits: Sequence[PitchEdit], folds: bool = False) ->
         if end - first < round(SHORTEST_S * FRAME_RATE) or edit.end_s > last / FRAME_RATE + 0.02:
             raise SettingsError(
                 tr(
-                    "The stretch from {start_s} s to {end_s} s is not within the take, which is {last} s long.",
+                    "The region from {start_s} s to {end_s} s is not within the take, which is {last} s long.",
                     start_s=numeral(edit.start_s, "g"),
                     end_s=numeral(edit.end_s, "g"),
                     last=numeral(last / FRAME_RATE, "g"),
@@ -462,10 +486,33 @@ def edit_pitch(pitch: Pitch, edits: Sequence[PitchEdit], folds: bool = False) ->
         found = edit.change(Curve(semitones, pitch.voicing[part].astype(np.float64), part.start, inside))
         share = _share(part, first, end, last)
         change[part] += share * found.semitones
+        formants[part] += share * found.formants
+        level_db[part] += share * found.level_db
         if found.octaves is not None:
             octaves[part] += np.where(share >= 0.5, found.octaves, 0).astype(np.int8)
+    _check_sums(formants, level_db)
     moved, warning = _moved(pitch, change, folds)
-    return EditedPitch(moved, octaves, warning)
+    return EditedPitch(moved, octaves, formants, level_db, warning)
+
+
+def _check_sums(formants: np.ndarray, level_db: np.ndarray) -> None:
+    furthest, loudest = np.abs(formants).max(initial=0.0), np.abs(level_db).max(initial=0.0)
+    if furthest > _FURTHEST_FORMANTS + 1e-9:
+        raise SettingsError(
+            tr(
+                "At {time_s} s edits that overlap move the formants by more than {furthest} semitones: move them less.",
+                time_s=numeral(int(np.abs(formants).argmax()) / FRAME_RATE, ".2f"),
+                furthest=numeral(_FURTHEST_FORMANTS, "g"),
+            )
+        )
+    if loudest > _FURTHEST_LEVEL_DB + 1e-9:
+        raise SettingsError(
+            tr(
+                "At {time_s} s edits that overlap change the level by more than {furthest} dB: change it less.",
+                time_s=numeral(int(np.abs(level_db).argmax()) / FRAME_RATE, ".2f"),
+                furthest=numeral(_FURTHEST_LEVEL_DB, "g"),
+            )
+        )
 
 
 def _share(part: slice, first: int, end: int, last: int) -> np.ndarray:

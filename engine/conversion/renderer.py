@@ -73,6 +73,10 @@ class Melody(Protocol):
         """Return the melody of a channel that is sung beside: moved likewise, from its own pitch."""
         ...
 
+    def formants(self, first_frame: int, frames: int) -> np.ndarray | None:
+        """Return the semitones by which edits move formants, (frames,); None where they move none."""
+        ...
+
 
 @dataclass(frozen=True)
 class ShapedMelody:
@@ -106,6 +110,9 @@ class ShapedMelody:
     def beside(self) -> "ShapedMelody":
         """Return the same."""
         return self
+
+    def formants(self, first_frame: int, frames: int) -> None:
+        """Return None: without edits they move as the settings say."""
 
 
 @dataclass(frozen=True)
@@ -342,9 +349,9 @@ class Renderer:
         """Return the content of windows as the networks encode it, (frames, CONTENT) each."""
         lengths = [len(one.voicing) for one in given]
         most = max(len(one.features) for one in given)
-        features = torch.stack([
-            torch.cat([one.features, one.features[-1:].expand(most - len(one.features), -1)]) for one in given
-        ])  # fmt: skip
+        features = torch.stack(
+            [torch.cat([one.features, one.features[-1:].expand(most - len(one.features), -1)]) for one in given]
+        )
         mean, within = self._feature_mean[None].expand(len(given), -1), inside(lengths, features.device)
         contents = self.base.content(features, mean, max(lengths), within)
         return [content[:frames] for content, frames in zip(contents, lengths, strict=True)]
@@ -403,8 +410,15 @@ class Renderer:
         if self.settings.varies(number):
             offset = torch.from_numpy(timbre_offset(self.seeds[number], len(self.voice.spread)))
         source = source_of(longer, window.first_frame * HOP, start, self.seeds[number])
-        sound = Sound(source, way, torch.from_numpy(pitch.semitones), offset)
+        formants = self._formants(sung)
+        moved = None if formants is None else torch.from_numpy(formants.astype(np.float32))
+        sound = Sound(source, way, torch.from_numpy(pitch.semitones), offset, moved)
         return TakePlan(self._levels(number, sung), start, sound)
+
+    def _formants(self, sung: Sung) -> np.ndarray | None:
+        """Return the semitones by which formants move in all, (frames,); None where they move as the settings say."""
+        moved = self.melody.formants(sung.window.first_frame, len(sung.analysed.pitch))
+        return None if moved is None else self.settings.formant_shift_semitones + moved
 
     def _levels(self, number: int, sung: Sung) -> Levels:
         analysed, first, wander_db = sung.analysed, sung.analysed.given.start // HOP, None
@@ -444,8 +458,10 @@ class Renderer:
             ]
             decoded = decode_together(step.decoder, [one.content for one in said], prosody, self._timbre(sounds[0]))
             spoken = [
-                step.spoken(envelope, formants, partial(self._as_recorded, one))
-                for one, envelope in zip(said, decoded, strict=True)
+                step.spoken(
+                    envelope, formants if sound.formants is None else sound.formants, partial(self._as_recorded, one)
+                )
+                for one, sound, envelope in zip(said, sounds, decoded, strict=True)
             ]
             return [
                 step.with_consonants(envelope, one.envelope, voicing, one.loudness, self.settings)

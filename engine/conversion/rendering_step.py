@@ -94,11 +94,16 @@ class RenderingStep:
     def spoken(
         self,
         decoded: Tensor,
-        formant_semitones: float = 0.0,
+        formant_semitones: float | Tensor = 0.0,
         as_recorded: Callable[[Tensor], Tensor] = lambda decoded: decoded,
     ) -> Tensor:
-        """Return what was decoded, (frames, BANDS), as the voice articulates it (see `decode`)."""
+        """Return what was decoded, (frames, BANDS), as the voice articulates it (see `decode`).
+
+        formant_semitones: the same in all frames, or (frames,).
+        """
         decoded = as_recorded(articulate(decoded, self.voice.centre, self.voice.contrast))
+        if isinstance(formant_semitones, Tensor):
+            return warp_bands(decoded[:, None], 2.0 ** (formant_semitones / 12))[:, 0]
         return warp_bands(decoded[None], 2.0 ** (formant_semitones / 12))[0] if formant_semitones else decoded
 
     def with_consonants(

@@ -1,8 +1,8 @@
-"""Edit a take: render it again where its pitch changed, and copy the rest to the last bit.
+"""Edit a take: render it again where notes changed, and copy the rest to the last bit.
 
-    edits --> patches --> windows of the recording around each --> render --+
-                                                                            v
-    the original take --------------------------------------------------> splice --> the edited take
+    edits --> patches --> windows of the recording around each --> render --> level --+
+                                                                                      v
+    the original take ------------------------------------------------------------> splice --> the edited take
 
 `edit_take` works in memory, `edit_file` on files of any length. Edits always apply to the take as the conversion made
 it; patches that an earlier edit has already rendered are copied from it.
@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from engine.analysis.envelope import Level
-from engine.analysis.loudness import without_rumble
+from engine.analysis.loudness import with_level, without_rumble
 from engine.analysis.notes import SEMITONES
 from engine.analysis.pitch import Pitch
 from engine.analysis.windows import CONTEXT_FRAMES, GRID_FRAMES, LONGEST_S, Window, begin_of, cut_windows
@@ -68,16 +68,10 @@ Renewed = Callable[[Patch], Iterator[np.ndarray]]
 class FileTake(TakesPaths, Brief):
     """A take of a conversion of a file.
 
-    Parameters
-    ----------
-    source : Path or str
-        The recording that was converted.
-    path : Path or str
-        The take.
-    edit_data : EditData
-        Of the conversion.
-    number : int
-        Of the take; the first is 0.
+    - source: the recording that was converted
+    - path: the take
+    - edit_data: of the conversion
+    - number: of the take; the first is 0
     """
 
     source: Path
@@ -90,12 +84,8 @@ class FileTake(TakesPaths, Brief):
 class EarlierEdit(TakesPaths, Brief):
     """A rendered edit of the same take, whose patches need not be rendered again.
 
-    Parameters
-    ----------
-    path : Path or str
-        Its file.
-    edits : sequence of PitchEdit
-        With which it was rendered.
+    - path: its file
+    - edits: with which it was rendered
     """
 
     path: Path
@@ -106,18 +96,11 @@ class EarlierEdit(TakesPaths, Brief):
 class FileEdit(Brief):
     """What `edit_file` wrote.
 
-    Attributes
-    ----------
-    path : Path
-        The file.
-    plan : Plan
-        Which patches the edits need.
-    rendered : int
-        How many of them were rendered; the others were copied.
-    statement : Statement
-        What the file says of how it was made.
-    unsigned : str or None
-        Why it carries no content credentials.
+    - path: the file
+    - plan: which patches the edits need
+    - rendered: how many of them were rendered; the others were copied
+    - statement: what the file says of how it was made
+    - unsigned: why it carries no content credentials
     """
 
     path: Path
@@ -137,7 +120,7 @@ def edit_take(
     device: str = AUTO,
     threads: Threads | None = None,
 ) -> Take:
-    """Edit the pitch of a take in memory; all else stays the same to the last bit.
+    """Edit the notes of a take in memory; all else stays the same to the last bit.
 
     Parameters
     ----------
@@ -184,7 +167,7 @@ def edit_take(
     with Workers(threads) as workers:
         stream = Stream(samples_of(audio, conversion.edit_data))
         renderer = PatchRenderer(stream, conversion.edit_data, number, voice, device, workers)
-        pieces = list(splice.pieces([(renderer.render, True)] * len(plan.patches)))
+        pieces = list(splice.pieces([splice.renewed(patch, renderer.render) for patch in plan.patches]))
     edited = Audio(np.concatenate(pieces, 1), SAMPLE_RATE, take.audio.statement)
     return take_at(edited, take.seed, take.audio.rate, audio)
 
@@ -200,7 +183,7 @@ def edit_file(
     installation: Installation | None = None,
     threads: Threads | None = None,
 ) -> FileEdit:
-    """Write a take with edits of its pitch, in memory that does not grow with the length.
+    """Write a take with edits of its notes, in memory that does not grow with the length.
 
     Parameters
     ----------
@@ -245,17 +228,21 @@ def edit_file(
     plan = plan_patches(take.edit_data, take.number, edits)
     known = plan_patches(take.edit_data, take.number, before.edits).patches if before is not None else []
     same = [any(patch.is_like(other) for other in known) for patch in plan.patches]
+    is_anew = [patch.is_sung_anew and not is_same for patch, is_same in zip(plan.patches, same, strict=True)]
     with ExitStack() as stack:
         original = stack.enter_context(open_audio(take.path))
-        splice = _Splice(original.blocks(SAMPLE_RATE), plan, report)
-        if not all(same):
+        splice, rendered = _Splice(original.blocks(SAMPLE_RATE), plan, report), _no_samples
+        if any(is_anew):
             recording = stack.enter_context(open_audio(take.source))
             workers = stack.enter_context(Workers(threads))
             stream = Stream(samples_of(recording, take.edit_data))
-            renderer = PatchRenderer(stream, take.edit_data, take.number, voice, device, workers)
+            rendered = PatchRenderer(stream, take.edit_data, take.number, voice, device, workers).render
         if before is not None and any(same):
             earlier = Stream(stack.enter_context(open_audio(before.path)).blocks(SAMPLE_RATE))
-        renewed = [(earlier.patch, False) if is_same else (renderer.render, True) for is_same in same]
+        renewed = [
+            (earlier.patch, False) if is_same else splice.renewed(patch, rendered)
+            for patch, is_same in zip(plan.patches, same, strict=True)
+        ]
         used = replace(take.edit_data.settings, transpose=take.edit_data.transpose)
         statement = statement_for(voice, used, file_digest(take.source))
         writer = stack.enter_context(
@@ -263,7 +250,7 @@ def edit_file(
         )
         for piece in splice.pieces(renewed):
             writer.write(piece)
-    return FileEdit(target, plan, same.count(False), statement, writer.unsigned)
+    return FileEdit(target, plan, sum(is_anew), statement, writer.unsigned)
 
 
 class Stream:
@@ -317,6 +304,10 @@ class _EditedMelody:
         self._pitch = Pitch(hertz, take.voicing)
         self._octaves = np.zeros(len(take), np.int8)
         self._octaves[there] = patch.octaves
+        self._formants: np.ndarray | None = None
+        if patch.formants.any():
+            self._formants = np.zeros(len(take))
+            self._formants[there] = patch.formants
 
     def source_pitch(self, first_frame: int, detected: Pitch) -> Pitch:
         """Return the detected pitch with corrected octaves."""
@@ -330,15 +321,21 @@ class _EditedMelody:
 
     def beside(self) -> "_MelodyBeside":
         """Return what moves the pitch of another channel as far as the edits moved that of the take."""
-        return _MelodyBeside(self._original, self._moved)
+        return _MelodyBeside(self._original, self._moved, self._formants)
+
+    def formants(self, first_frame: int, frames: int) -> np.ndarray | None:
+        """Return the planned curve."""
+        return None if self._formants is None else _stretch(self._formants, first_frame, frames)
 
 
 @dataclass(frozen=True)
 class _MelodyBeside:
-    """Melody of a channel that is sung beside, in a patch; moved: semitones (frames,) of the whole take."""
+    """Melody of a channel that is sung beside, in a patch; moved: semitones (frames,) of the whole take, and of its
+    formants, if they move."""
 
     original: ShapedMelody
     moved: np.ndarray
+    moved_formants: np.ndarray | None
 
     def source_pitch(self, first_frame: int, detected: Pitch) -> Pitch:
         """Return the detected pitch."""
@@ -356,6 +353,10 @@ class _MelodyBeside:
     def beside(self) -> "_MelodyBeside":
         """Return the same."""
         return self
+
+    def formants(self, first_frame: int, frames: int) -> np.ndarray | None:
+        """Return those of the take."""
+        return None if self.moved_formants is None else _stretch(self.moved_formants, first_frame, frames)
 
 
 def _stretch(curve: np.ndarray, first: int, count: int) -> np.ndarray:
@@ -441,7 +442,7 @@ class PatchRenderer:
                     yield from renderer.render(window.later(first))
 
         end = None if patch.to_the_end else (patch.last - first) * HOP
-        return stretch_of(rendered(), (patch.first - first) * HOP, end)
+        return with_level(stretch_of(rendered(), (patch.first - first) * HOP, end), patch.level_db)
 
 
 def samples_of(recording: Source, edit_data: EditData) -> Iterator[np.ndarray]:
@@ -462,6 +463,11 @@ def _survey(edit_data: EditData) -> Survey:
         dryness=None,
         seconds_of_notes=np.zeros(SEMITONES),  # only needed to choose the transposition
     )
+
+
+def _no_samples(patch: Patch) -> Iterator[np.ndarray]:
+    """Stand for what renders patches where none is rendered."""
+    return iter(())
 
 
 class _Splice:
@@ -494,6 +500,13 @@ class _Splice:
         yield from self._kept(None)
         if frame_count(self._position) != len(self._plan.before):
             raise EditError(_OTHER_SOUND)
+
+    def renewed(self, patch: Patch, rendered: Renewed) -> tuple[Renewed, bool]:
+        """Return what gives a patch its samples, given what renders it, and whether to cross-fade them."""
+        return (rendered, True) if patch.is_sung_anew else (self._louder, False)
+
+    def _louder(self, patch: Patch) -> Iterator[np.ndarray]:
+        return with_level(self._take.patch(patch), patch.level_db)
 
     def _kept(self, stop: int | None) -> Iterator[np.ndarray]:
         for piece in self._take.read(self._position, stop):

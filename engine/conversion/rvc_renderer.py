@@ -16,6 +16,7 @@ from engine.analysis.pitch import VOICED, Pitch
 from engine.analysis.windows import Window
 from engine.conversion.doubles import Apart
 from engine.conversion.levels import compared_levels
+from engine.conversion.playback_speed import Speed
 from engine.conversion.renderer import Melody, Renderer, Sung
 from engine.conversion.settings import ConversionSettings
 from engine.conversion.window_plans import Analysed, TakePlan, WindowContent
@@ -82,11 +83,14 @@ class RvcRenderer(Renderer):
 
     def _rendered(self, index: int, sung: Sung, plan: TakePlan) -> np.ndarray:
         pitch, networks, content = sung.pitches[index], self.voice.networks, sung.analysed.said.content
-        hertz = _voiced_hertz(pitch)
+        hertz, formants = _voiced_hertz(pitch), self._formants(sung)
         # formants move when fewer or more frames at a lower or higher pitch are played back at another speed
         shift = 2.0 ** (self.settings.formant_shift_semitones / 12)
-        frames = round(len(hertz) * shift)
-        if frames != len(hertz):
+        speed = None if formants is None else Speed(2.0 ** (formants / 12))
+        frames = round(len(hertz) * shift) if speed is None else speed.frames
+        if speed is not None:
+            content, hertz = self._placed(speed.slowed(content.cpu().numpy())), speed.slowed_pitch(hertz)
+        elif frames != len(hertz):
             content = functional.interpolate(content.T[None], frames, mode="linear")[0].T
             hertz = hertz[(np.arange(frames) / shift).astype(int).clip(max=len(hertz) - 1)] / np.float32(shift)
         with torch.inference_mode():
@@ -98,6 +102,8 @@ class RvcRenderer(Renderer):
                 tr("{name} rendered values that are no sound: import it again, from another file.", name=name)
             )
         wanted = len(pitch) * HOP
+        if speed is not None:
+            return speed.played(samples, networks.sample_rate)
         resampled = soxr.resample(samples, networks.sample_rate * frames / len(pitch), SAMPLE_RATE)[:wanted]
         return np.pad(resampled, (0, wanted - len(resampled))).astype(np.float32)
 

@@ -124,17 +124,7 @@ class ConversionSettings:
         check_settings(self)
 
     def varies(self, number: int) -> bool:
-        """Return whether a take differs a little from the plain conversion.
-
-        Parameters
-        ----------
-        number : int
-            Of the take; the first is 0.
-
-        Returns
-        -------
-        bool
-        """
+        """Return whether a take, the first being 0, differs a little from the plain conversion."""
         return number > 0 or self.harmony != NONE
 
 

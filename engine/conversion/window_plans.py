@@ -57,13 +57,14 @@ class Sound:
     """What a take of a window is synthesized from; tensors float32.
 
     source: of one frame more; move: of the recording's excitation, if that is kept; semitones: (frames,); offset: of
-    the timbre, if it varies.
+    the timbre, if it varies; formants: semitones by which they move, (frames,), if edits move them.
     """
 
     source: Source
     move: Move | None
     semitones: Tensor
     offset: Tensor | None
+    formants: Tensor | None = None
 
 
 @dataclass(frozen=True)

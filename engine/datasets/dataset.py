@@ -53,16 +53,10 @@ _READ = tr("supported formats are {audio_suffixes}", audio_suffixes=", ".join(AU
 class Dataset(Brief):
     """The recordings of one voice.
 
-    Attributes
-    ----------
-    folder : Path
-        Where everything of it lies.
-    profile : VoiceProfile
-        Who it is, as model.json says.
-    recordings : tuple of Path
-        Below `folder`, in natural order (2.wav before 10.wav).
-    left_out : tuple of LeftOut
-        What else was there, and why it is no recording.
+    - folder: where everything of it lies
+    - profile: who it is, as model.json says
+    - recordings: below `folder`, in natural order (2.wav before 10.wav)
+    - left_out: what else was there, and why it is no recording
     """
 
     folder: Path

@@ -142,36 +142,20 @@ class RecordingReport:
 class DataReport(Brief):
     """What is good about the recordings of a voice, and what is not; measures cover the usable ones.
 
-    Attributes
-    ----------
-    verdict : str
-        pass, warn or fail.
-    findings : tuple of Finding
-        What was found, with reason and remedy, the worst first.
-    recordings : tuple of RecordingReport
-        The same of each.
-    total_s, voiced_s, usable_s : float
-        Seconds in all, with a voice, and to train on.
-    pitch_histogram : dict of int to float
-        Seconds by MIDI note number, of voiced frames.
-    vocal_range : (str, str) or None
-        Lowest and highest note; None without a voice, as all below.
-    voice_type : str or None
-        Such as alto, that fits the recordings.
-    style : str or None
-        melodic, rhythmic or spoken.
-    level_db, level_spread_db : float or None
-        Median of the recordings' levels in dB of full scale, and their standard deviation.
-    snr_db : float or None
-        Voice over noise in dB, the median.
-    reverberation_s : float or None
-        Reverberation time in seconds, the median.
-    bandwidth_hertz : float or None
-        Up to where there is sound, in Hz, the median.
-    stated_gender, stated_voice_type, stated_range : str, str, (str, str) or None
-        What the profile says.
-    left_out : tuple of LeftOut
-        What was there besides recordings.
+    - verdict: pass, warn or fail
+    - findings: what was found, with reason and remedy, the worst first
+    - recordings: the same of each
+    - total_s, voiced_s, usable_s: seconds in all, with a voice, and to train on
+    - pitch_histogram: seconds by MIDI note number, of voiced frames
+    - vocal_range: lowest and highest note; None without a voice, as all below
+    - voice_type: such as alto, that fits the recordings
+    - style: melodic, rhythmic or spoken
+    - level_db, level_spread_db: median of the recordings' levels in dB of full scale, and their standard deviation
+    - snr_db: voice over noise in dB, the median
+    - reverberation_s: reverberation time in seconds, the median
+    - bandwidth_hertz: up to where there is sound, in Hz, the median
+    - stated_gender, stated_voice_type, stated_range: what the profile says
+    - left_out: what was there besides recordings
     """
 
     verdict: Verdict
@@ -195,36 +179,14 @@ class DataReport(Brief):
     left_out: tuple[LeftOut, ...] = ()  # files of the source that are not used
 
     def as_json(self) -> dict[str, object]:
-        """Return plain values, from which `from_json` makes the report again.
-
-        Returns
-        -------
-        dict
-            For JSON.
-        """
+        """Return plain values, from which `from_json` makes the report again."""
         values = {"format": FORMAT} | asdict(self)
         values["pitch_histogram"] = {str(note): seconds for note, seconds in self.pitch_histogram.items()}
         return from_data(as_data(values))  # lists, as JSON has them
 
     @staticmethod
     def from_json(values: Mapping[str, Any]) -> "DataReport":
-        """Read a report from JSON values.
-
-        Parameters
-        ----------
-        values : mapping
-            As `as_json` returned them.
-
-        Returns
-        -------
-        DataReport
-            The same report.
-
-        Raises
-        ------
-        DatasetError
-            If they are damaged or from another version.
-        """
+        """Read what `as_json` returned. Raises DatasetError for values that are damaged or of another version."""
         try:
             if values["format"] != FORMAT:
                 raise ValueError("another format")
@@ -282,7 +244,8 @@ def examine_recordings(
     sizes = [_size(path) for path in paths]
     examined: list[_Examined] = []
     for number, (path, name) in enumerate(zip(paths, names, strict=True)):
-        report(sum(sizes[:number]) / max(sum(sizes), 1), tr("examining {name}", name=name))
+        done = tr("checking recording {number} of {count}", number=number + 1, count=len(paths))
+        report(sum(sizes[:number]) / max(sum(sizes), 1), done)
         examined.append(_examine(path, name, kept, examined))
     several_speakers = _compare(examined)
     return _sum_up(examined, profile, several_speakers)
@@ -400,9 +363,8 @@ def _examine(path: Path, name: str, cache: Path | None, before: Sequence[_Examin
             else tr('"{name}" cannot be read: {strerror}.', name=path.name, strerror=cause.strerror)
         )
         return _Examined(RecordingReport(name, "", "fail", (finding("unreadable", "fail", reason),)))
-    findings = (
-        *notes, *findings_in(quality, clip.dryness), *findings_beyond(clip.pitch), *findings_on_channels(clip)
-    )  # fmt: skip
+    of_sound = (*findings_in(quality, clip.dryness), *findings_beyond(clip.pitch), *findings_on_channels(clip))
+    findings = (*notes, *of_sound)
     found = _Examined(RecordingReport(name, contents, worst(findings), findings, **_rounded(quality)))
     if found.report.usable:
         _recognise(found, clip)

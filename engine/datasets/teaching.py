@@ -30,12 +30,8 @@ _CARRIED = ("gender", "age", "base_language", "genre", "licence")
 class TeachingSource(TakesPaths):
     """A recording that the imported voice sings.
 
-    Parameters
-    ----------
-    path : Path or str
-        One dry vocal.
-    transpose : float
-        Semitones by which it is sung higher.
+    - path: one dry vocal
+    - transpose: semitones by which it is sung higher
     """
 
     path: Path

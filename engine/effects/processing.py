@@ -229,10 +229,9 @@ class EffectChain:
             return samples
         import noisereduce
 
-        gated = noisereduce.reduce_noise(
-            y=samples, sr=self._rate, y_noise=self._levels.noise, stationary=True,
-            prop_decrease=self._settings.denoise, n_std_thresh_stationary=1.5,
-        )  # fmt: skip
+        strength = {"prop_decrease": self._settings.denoise, "n_std_thresh_stationary": 1.5}
+        noise = self._levels.noise
+        gated = noisereduce.reduce_noise(y=samples, sr=self._rate, y_noise=noise, stationary=True, **strength)
         return np.asarray(gated, np.float32)
 
 

@@ -17,6 +17,7 @@ from engine.audio.files import Audio, Recording, audio_of
 from engine.audio.resampling import resample
 from engine.errors import AudioError, EngineError
 from engine.evaluation.performance import EVALUATION_RATE, NOTHING_TO_SCORE, Performance, trace
+from engine.forks import refuse_forked
 from engine.installed import add_evaluation
 from engine.reprs import Brief
 from engine.texts import tr
@@ -29,16 +30,10 @@ EVALUATION_PEAK = 0.7  # peak level that the quality and word networks receive
 class Measurement(Brief):
     """Everything measured in one recording.
 
-    Attributes
-    ----------
-    performance : Performance
-        Pitch, voicing and level.
-    embedding : float32 (256,) or None
-        Of the speaker; None for a recording without any sound.
-    ovrl, p808 : float
-        DNSMOS, 1 to 5: overall, and as a listening test by ITU-T P.808 would rate it.
-    text : str or None
-        Recognised words; None unless they were asked for.
+    - performance: pitch, voicing and level
+    - embedding: float32 (256,) or None, of the speaker; None for a recording without any sound
+    - ovrl, p808: DNSMOS, 1 to 5: overall, and as a listening test by ITU-T P.808 would rate it
+    - text: recognised words; None unless they were asked for
     """
 
     performance: Performance
@@ -53,19 +48,14 @@ class Evaluator:
 
     Not for use from several threads at once.
 
-    Parameters
-    ----------
-    words : bool
-        False leaves the recogniser of words out: faster, and pocketsphinx and jiwer are not needed.
+    - words: false leaves the recogniser of words out: faster, and pocketsphinx and jiwer are not needed
 
-    Raises
-    ------
-    EngineError
-        Naming a package that is missing.
+    Raises EngineError naming a missing package; as all methods do, in a process forked from one that has computed.
     """
 
     def __init__(self, words: bool = True) -> None:
         """Load the networks."""
+        refuse_forked()
         if words:
             import_package("pocketsphinx")
             import_package("jiwer")
@@ -74,24 +64,10 @@ class Evaluator:
         self._encoder = import_package("resemblyzer").VoiceEncoder("cpu", verbose=False)
 
     def measure(self, recording: Recording, words: bool = True) -> Measurement:
-        """Measure a recording with every network.
+        """Measure a recording of seconds to minutes with every network, for `compare`; without `words`, none is
+        recognised.
 
-        Parameters
-        ----------
-        recording : Audio, Path, str or pair (samples, rate)
-            Seconds to minutes.
-        words : bool
-            Whether words are recognised.
-
-        Returns
-        -------
-        Measurement
-            For `compare`.
-
-        Raises
-        ------
-        AudioError
-            For what is no recording, or one without any samples.
+        Raises AudioError for what is no recording, or one without any samples.
         """
         audio = audio_of(recording)
         samples = _evaluation_samples(audio)
@@ -105,42 +81,16 @@ class Evaluator:
         )
 
     def embed(self, recording: Recording) -> np.ndarray | None:
-        """Return the speaker embedding of a recording.
+        """Return the speaker embedding of a recording, float32 (256,) of length 1; None for silence.
 
-        Parameters
-        ----------
-        recording : Audio, Path, str or pair (samples, rate)
-            Seconds to minutes.
-
-        Returns
-        -------
-        float32 (256,) or None
-            Of length 1; None for silence.
-
-        Raises
-        ------
-        AudioError
-            For what is no recording, or one without any samples.
+        Raises AudioError for what is no recording, or one without any samples.
         """
         return self._embedding(_evaluation_samples(audio_of(recording)))
 
     def target_embedding(self, recordings: Iterable[Recording]) -> np.ndarray:
-        """Average the speaker embeddings of a voice's recordings.
+        """Average the speaker embeddings of a voice's recordings, best ten or more: float32 (256,), for `compare`.
 
-        Parameters
-        ----------
-        recordings : iterable of Audio, Path, str or pair (samples, rate)
-            Best ten or more.
-
-        Returns
-        -------
-        float32 (256,)
-            For `compare`.
-
-        Raises
-        ------
-        AudioError
-            If all are silent, or one is no recording.
+        Raises AudioError if all are silent, or one is no recording.
         """
         embeddings = [embedding for item in recordings if (embedding := self.embed(item)) is not None]
         if not embeddings:
@@ -176,6 +126,7 @@ def _recognise(samples: np.ndarray) -> str:
 
 def _evaluation_samples(audio: Audio) -> np.ndarray:
     """Convert to mono at EVALUATION_RATE, float32 (samples,). Raises AudioError if there are no samples."""
+    refuse_forked()
     if audio.sample_count == 0:
         raise AudioError(NOTHING_TO_SCORE)
     samples: np.ndarray = resample(audio.mono(), audio.rate, EVALUATION_RATE)

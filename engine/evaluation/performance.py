@@ -45,14 +45,10 @@ NOTHING_TO_SCORE = tr("A recording without any samples cannot be scored.")
 class Performance(Brief):
     """Pitch, voicing and level of a recording.
 
-    Attributes
-    ----------
-    duration_s : float
-        Seconds.
-    hertz, confidence : float64 (pitch frames,)
-        Fundamental frequency in Hz and confidence 0..1, on the detector's own grid of 16 ms.
-    level_db : float64 (level frames,)
-        In dB of full scale, every 10 ms.
+    - duration_s: seconds
+    - hertz, confidence: float64 (pitch frames,), fundamental frequency in Hz and confidence 0..1, on the detector's own
+      grid of 16 ms
+    - level_db: float64 (level frames,), in dB of full scale, every 10 ms
     """
 
     duration_s: float
@@ -70,20 +66,12 @@ class Performance(Brief):
 class PerformanceScores:
     """Scores of melody, voicing, silence and length; None where one does not apply.
 
-    Attributes
-    ----------
-    pitch_accuracy : float or None
-        Share of frames voiced in both that are within 50 cents of the wanted pitch, 0..1.
-    pitch_corr : float or None
-        Correlation of log pitch on those frames, -1..1.
-    voicing_error : float or None
-        Share of frames voiced in one and not in the other, 0..1.
-    leak_db : float or None
-        Level of the output where the source is silent, against the output's voice, in dB; lower is better.
-    length_error : float
-        Seconds by which the output is longer.
-    pitch_seconds : float
-        Voiced in both, that the first two scores are of.
+    - pitch_accuracy: share of frames voiced in both that are within 50 cents of the wanted pitch, 0..1
+    - pitch_corr: correlation of log pitch on those frames, -1..1
+    - voicing_error: share of frames voiced in one and not in the other, 0..1
+    - leak_db: level of the output where the source is silent, against the output's voice, in dB; lower is better
+    - length_error: seconds by which the output is longer
+    - pitch_seconds: voiced in both, that the first two scores are of
     """
 
     pitch_accuracy: float | None

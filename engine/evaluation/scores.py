@@ -26,20 +26,13 @@ from engine.evaluation.performance import PerformanceScores, compare_performance
 class Scores(PerformanceScores):
     """All scores; None where one does not apply.
 
-    Attributes
-    ----------
-    pitch_accuracy, pitch_corr, voicing_error, leak_db, length_error, pitch_seconds : float or None
-        As of PerformanceScores.
-    speaker_similarity : float or None
-        Cosine of the speaker embeddings of output and target: about 0.93 for one speaker, 0.58 for strangers.
-    source_similarity : float or None
-        The same against the source; high means that the source's speaker is still recognisable.
-    word_error : float or None
-        Recognised text of the output against that of the source; 0 is best.
-    ovrl, p808 : float
-        DNSMOS of the output, 1 to 5.
-    source_ovrl, source_p808 : float
-        The same of the source.
+    - pitch_accuracy, pitch_corr, voicing_error, leak_db, length_error, pitch_seconds: as of PerformanceScores
+    - speaker_similarity: cosine of the speaker embeddings of output and target: about 0.93 for one speaker, 0.58 for
+      strangers
+    - source_similarity: the same against the source; high means that the source's speaker is still recognisable
+    - word_error: recognised text of the output against that of the source; 0 is best
+    - ovrl, p808: DNSMOS of the output, 1 to 5
+    - source_ovrl, source_p808: the same of the source
     """
 
     speaker_similarity: float | None

@@ -44,30 +44,18 @@ FORMAT = "6"  # of the files; raised whenever the analysis changes, also by anot
 class Clip(Brief):
     """One analysed recording, a frame every 10 ms.
 
-    Attributes
-    ----------
-    envelope : float16 or float32 (frames, bands)
-        Spectral envelope in nepers, relative to the recording's level.
-    pitch : Pitch
-        Of each frame.
-    loudness_db : float32 (frames,)
-        In dB of full scale.
-    level : Level
-        Of the recording.
-    bands : int
-        How many of them, from the lowest, hold signal.
-    content : float16 (augmentations, frames, 64)
-        What is said; the first augmentation is the recording as it is.
-    name : str
-        For messages.
-    path : Path or None
-        The file it comes from.
-    first_frame : int
-        Where in it.
-    channel : int or None
-        The one that was analysed, from 0, where the channels hold voices of their own; None where they hold one voice.
-    dryness : Dryness or None
-        Whether the recording is one dry voice; None for a part of it.
+    - envelope: float16 or float32 (frames, bands), spectral envelope in nepers, relative to the recording's level
+    - pitch: of each frame
+    - loudness_db: float32 (frames,), in dB of full scale
+    - level: of the recording
+    - bands: how many of them, from the lowest, hold signal
+    - content: float16 (augmentations, frames, 64), what is said; the first augmentation is the recording as it is
+    - name: for messages
+    - path: the file it comes from
+    - first_frame: where in it
+    - channel: the one that was analysed, from 0, where the channels hold voices of their own; None where they hold one
+      voice
+    - dryness: whether the recording is one dry voice; None for a part of it
     """
 
     envelope: np.ndarray
@@ -88,18 +76,7 @@ class Clip(Brief):
         return len(self.pitch) / FRAME_RATE
 
     def piece(self, first: int, stop: int) -> "Clip":
-        """Return a part of the clip, at the level of the whole.
-
-        Parameters
-        ----------
-        first, stop : int
-            Frames.
-
-        Returns
-        -------
-        Clip
-            Of (stop - first) frames.
-        """
+        """Return the frames from `first` up to `stop`, at the level of the whole."""
         rows = slice(first, stop)
         return replace(
             self,

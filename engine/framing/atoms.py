@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 _MOST_ATOMS = 400_000  # of a file: 16 hours of fragments of a second
-_HOLDERS = {b"moov", b"trak", b"mdia", b"minf", b"stbl", b"edts", b"dinf", b"udta", b"meta", b"ilst", b"mvex", b"moof",
-            b"traf", b"----"}  # fmt: skip
+_HOLDERS = b"moov trak mdia minf stbl edts dinf udta meta ilst mvex moof traf ----".split()
 _NEEDED = {b"ftyp", b"moov", b"moof", b"mdat", b"styp", b"sidx", b"mfra", b"wide"}
 
 

@@ -12,11 +12,12 @@ from engine.networks.causal_content import FRAMES_AT_ONCE, FRAMES_PER_STEP, Caus
 from engine.networks.content_encoder import CONTENT
 from engine.networks.listener import LISTENER_FRAME_RATE, LISTENER_RATE
 from engine.networks.listener_stream import ListenerStream
-from engine.networks.mel_frames import MEL_HOP, MEL_TRANSFORM, log_mel_inside
 from engine.networks.quantization import in_eight_bits
 from engine.units import FRAME_RATE
 
 _REACH_FRAMES = 12  # of the content encoder, on each side
+_MEL_TRANSFORM, _MEL_HOP = 400, 160  # samples at 16 kHz, as the listener's
+_FLOOR = 1e-9
 
 
 class ContentReader(Protocol):
@@ -58,8 +59,8 @@ class StudentReader:
 
     def __init__(self, base: BaseModel, student: CausalContentEncoder, kept_frames: int) -> None:
         self._student, self._filters = in_eight_bits(student), base.listener.mels
-        self._window = torch.hann_window(MEL_TRANSFORM)
-        self._past = np.zeros(MEL_TRANSFORM, np.float32)
+        self._window = torch.hann_window(_MEL_TRANSFORM)
+        self._past = np.zeros(_MEL_TRANSFORM, np.float32)
         self._state = student.start()
         self._content = torch.zeros(kept_frames, CONTENT)
         self._mels = np.zeros((0, 1), np.float32)
@@ -67,12 +68,12 @@ class StudentReader:
     def read(self, block: np.ndarray, speaker: RunningSpeaker, frames: int) -> Tensor:
         """Return the content of the newest `frames`."""
         whole = np.concatenate([self._past, block])
-        self._past = whole[len(whole) - MEL_TRANSFORM :]
+        self._past = whole[len(whole) - _MEL_TRANSFORM :]
         count = len(block) * FRAME_RATE // LISTENER_RATE
         # the last window ends where the block ends, so that no frame lacks samples
-        windows = torch.from_numpy(whole[MEL_HOP:]).unfold(0, MEL_TRANSFORM, MEL_HOP)
+        windows = torch.from_numpy(whole[_MEL_HOP:]).unfold(0, _MEL_TRANSFORM, _MEL_HOP)
         with torch.inference_mode():
-            mels = log_mel_inside(windows * self._window, self._filters)
+            mels = _log_mel(windows * self._window, self._filters)
             self._mels = mels.numpy()
             relative = mels - torch.from_numpy(speaker.mels)
             found, self._state = self._student(relative[None], self._state)
@@ -85,3 +86,9 @@ class StudentReader:
     def learn(self, speaker: RunningSpeaker, sounding: np.ndarray) -> None:
         """Add the frames of the block that sound."""
         speaker.learn_mels(self._mels[sounding[-len(self._mels) :]])
+
+
+def _log_mel(windows: Tensor, filters: Tensor) -> Tensor:
+    """Compute frames (frames, mels) of windowed samples (frames, _MEL_TRANSFORM)."""
+    power = torch.fft.rfft(windows).abs().square()
+    return (power @ filters.T).clamp_min(_FLOOR).log10()

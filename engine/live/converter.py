@@ -73,25 +73,13 @@ class Meter:
 class LiveConverter:
     """Converts a performance while it is sung, in blocks of mono samples.
 
-    Parameters
-    ----------
-    voice : Voice, str or Path
-        Loaded, or as `load_voice` takes it.
-    settings : LiveSettings, optional
-        How to convert.
-    rate : int
-        Samples per second, in Hz.
-    profile : SpeakerProfile, optional
-        Of the last session.
-    whole_blocks : bool
-        Whether all blocks will be multiples of `block_ms`, which saves that much delay.
+    - voice: loaded, or as `load_voice` takes it
+    - settings: how to convert
+    - rate: samples per second, in Hz
+    - profile: of the last session
+    - whole_blocks: whether all blocks will be multiples of `block_ms`, which saves that much delay
 
-    Raises
-    ------
-    SettingsError
-        For a rate that cannot be used.
-    VoiceError
-        For a voice that is unknown or damaged.
+    Raises SettingsError for a rate that cannot be used. Raises VoiceError for a voice that is unknown or damaged.
 
     Examples
     --------
@@ -150,45 +138,19 @@ class LiveConverter:
     def change(
         self, voice: Voice | str | Path | None = None, settings: LiveSettings | None = None, bypass: bool | None = None
     ) -> None:
-        """Change voice or settings from the next block on, or let the dry sound through with the same delay.
+        """Change voice or settings from the next block on, or with `bypass` let the dry sound through with the same
+        delay.
 
-        Parameters
-        ----------
-        voice : Voice, str or Path, optional
-            As of the beginning.
-        settings : LiveSettings, optional
-            Those of a whole session have to stay.
-        bypass : bool, optional
-            Whether the dry sound comes through.
-
-        Raises
-        ------
-        SettingsError
-            For what cannot change while a session runs.
-        VoiceError
-            For a voice that is unknown or damaged.
+        Raises SettingsError for what has to stay while a session runs, and VoiceError for a voice unknown or damaged.
         """
         if settings is not None:
             self._settings = self._settings.changed(**vars(settings))
         self._core.change(None if voice is None else _loaded(voice), self._settings, bypass)
 
     def convert(self, samples: np.ndarray) -> np.ndarray:
-        """Convert the next samples.
+        """Convert the next mono samples (n,), full scale -1..1, to float32 (n,) that lag by `lag_samples`.
 
-        Parameters
-        ----------
-        samples : float (n,)
-            Mono, full scale is -1..1.
-
-        Returns
-        -------
-        float32 (n,)
-            Which lag by `lag_samples`.
-
-        Raises
-        ------
-        SettingsError
-            For samples of another shape.
+        Raises SettingsError for samples of another shape.
         """
         if samples.ndim != 1 or (self._whole_blocks and len(samples) % self._block):
             raise SettingsError(

@@ -58,6 +58,18 @@ def find_delays(output: np.ndarray, places: np.ndarray, rate: int) -> np.ndarray
     return np.array(delays)
 
 
+def expected_delay_s(converter: LiveConverter) -> float:
+    """Return how long after an input sample its output leaves a device, in seconds: the converter's delay, its reserve,
+    and the piece that the device collects.
+
+    >>> from engine import LiveConverter, LiveSettings
+    >>> converter = LiveConverter("koguchi", LiveSettings(), rate=48_000)
+    >>> f"{expected_delay_s(converter):.3f}"
+    '0.195'
+    """
+    return converter.delay_s + (converter.settings.reserve_ms + PIECE_MS) / 1000
+
+
 def measure_live(
     converter: LiveConverter, seconds: float, show: Callable[[float], None] = lambda fraction: None
 ) -> Measurement:

@@ -12,24 +12,10 @@ _AFTER_S, _MEMORY_S = 1.0, 3.0  # of sound
 
 
 class Inputs:
-    """What is converted of several inputs, and which of them sound.
+    """What is converted of several inputs, and which of them sound. Raises EngineError if there are fewer.
 
-    Parameters
-    ----------
-    count
-        How many inputs there are.
-    number
-        The one to convert, from 1; None for the mean of all.
-    rate
-        Samples a second.
+    count: how many inputs there are; number: the one to convert, from 1, None for the mean of all; rate: in Hz.
 
-    Raises
-    ------
-    EngineError
-        If there are fewer inputs.
-
-    Examples
-    --------
     >>> inputs = Inputs(2, 1, 48_000)
     >>> inputs.take(np.stack([np.zeros(96_000), np.ones(96_000)])).any()
     np.False_

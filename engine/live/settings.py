@@ -49,11 +49,9 @@ class LiveSettings:
         1.0, 0.0, 1.0, tr("How much of the new voice is heard: at 0 only your own, dry, at 1 only the new one.")
     )
     block_ms: int = setting(
-        60, STEP_MS, 320, tr("What is converted at a time; longer costs less work and more delay."), step=STEP_MS
+        60, STEP_MS, 320, tr("Audio processed per block; longer costs less work and more delay."), step=STEP_MS
     )
-    look_ahead_ms: int = setting(
-        60, 30, 100, tr("What is known of the sound after each frame; longer is clearer."), step=10
-    )
+    look_ahead_ms: int = setting(60, 30, 100, tr("How far ahead each frame can look; longer is clearer."), step=10)
     reserve_ms: int = setting(
         60,
         10,
@@ -85,22 +83,9 @@ class LiveSettings:
                 )
 
     def changed(self, **values: Any) -> "LiveSettings":
-        """Return the settings with other values, for a session that runs.
+        """Return the settings with other values, by their names, for a session that runs.
 
-        Parameters
-        ----------
-        **values
-            Settings by their names.
-
-        Returns
-        -------
-        LiveSettings
-            With these values.
-
-        Raises
-        ------
-        SettingsError
-            For values outside their range, and for those that a session keeps.
+        Raises SettingsError for values outside their range, and for those that a session keeps.
         """
         settings = replace(self, **values)
         for name in _FIXED:

@@ -38,18 +38,11 @@ _LEAST_TIMBRE_FRAMES = 100.0  # before which the timbre is unknown
 class SpeakerProfile(Brief):
     """What is known of a speaker and the microphone after a session: the next one begins with it.
 
-    Attributes
-    ----------
-    level : float
-        Of the loud frames, in nepers.
-    features : float32 (features,)
-        Mean of the listener's features over sounding frames.
-    mels : float32 (mels,)
-        Mean log-mel spectrum over them.
-    sounds : float
-        How many different ones there were.
-    timbre : float32 (128,)
-        Of the speaker.
+    - level: of the loud frames, in nepers
+    - features: float32 (features,), mean of the listener's features over sounding frames
+    - mels: float32 (mels,), mean log-mel spectrum over them
+    - sounds: how many different ones there were
+    - timbre: float32 (128,), of the speaker
     """
 
     level: float
@@ -59,13 +52,7 @@ class SpeakerProfile(Brief):
     timbre: np.ndarray
 
     def save(self, path: Path | str) -> None:
-        """Write the profile, completely or not at all.
-
-        Parameters
-        ----------
-        path : Path or str
-            A .safetensors file.
-        """
+        """Write the profile as a .safetensors file, completely or not at all."""
         arrays = {"features": self.features, "mels": self.mels, "timbre": self.timbre}
         numbers = {"numbers": np.array([self.level, self.sounds], np.float32)}
         write_atomically(
@@ -74,23 +61,7 @@ class SpeakerProfile(Brief):
 
     @staticmethod
     def load(path: Path | str) -> "SpeakerProfile":
-        """Read a profile.
-
-        Parameters
-        ----------
-        path : Path or str
-            A file that `save` wrote.
-
-        Returns
-        -------
-        SpeakerProfile
-            Of the last session.
-
-        Raises
-        ------
-        SettingsError
-            If it is missing, damaged or of another version.
-        """
+        """Read what `save` wrote. Raises SettingsError if it is missing, damaged or of another version."""
         path = Path(path)
         try:
             held = load_file(path)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Mapping
 from functools import cached_property, lru_cache
 from pathlib import Path
+from threading import Lock
 from typing import TypeVar
 
 import torch
@@ -19,6 +20,7 @@ from engine.networks.timbre_encoder import TimbreEncoder
 
 WEIGHTS = Path(__file__).parents[1] / "weights"
 Network = TypeVar("Network", bound=nn.Module)
+_LOADING = Lock()  # whoever comes second gets the same one
 
 
 class BaseModel(nn.Module):
@@ -57,7 +59,11 @@ class BaseModel(nn.Module):
 
 
 def load_weights(path: Path) -> dict[str, Tensor]:
-    """Load the tensors of a safetensors file as float32, apart from it. Raises VoiceError if missing or damaged."""
+    """Load the tensors of a safetensors file as float32, apart from it.
+
+    Raises VoiceError if missing or damaged, EngineError in a process forked from one that has computed.
+    """
+    refuse_forked()  # threads of torch copy large ones
     try:
         return {name: tensor.to(torch.float32, copy=True) for name, tensor in load_file(path).items()}
     except Exception as cause:  # safetensors raises its own kinds
@@ -84,7 +90,8 @@ def load_base(path: Path = WEIGHTS / "base.safetensors", device: torch.device | 
     Raises VoiceError if it cannot be loaded, EngineError in a process forked from one that has computed.
     """
     refuse_forked()
-    return _loaded(path, device or torch.device("cpu"))
+    with _LOADING:
+        return _loaded(path, device or torch.device("cpu"))
 
 
 @lru_cache(maxsize=4)

@@ -47,16 +47,10 @@ COLOURS = (PITCH_COLOUR, RANGE_COLOUR)  # of the first and the second recording
 class Look(Brief):
     """A recording with everything needed to plot it, computed once; for recordings of up to a few minutes.
 
-    Attributes
-    ----------
-    name : str
-        For titles.
-    mono : float32 (samples,)
-        The recording at SAMPLE_RATE.
-    analysis : Analysis
-        Its curves.
-    notes : sequence of Note
-        Its notes.
+    - name: for titles
+    - mono: float32 (samples,), the recording at SAMPLE_RATE
+    - analysis: its curves
+    - notes: its notes
     """
 
     name: str

@@ -24,8 +24,8 @@ _LONGEST_NAME = 100  # characters shown of a certificate's name
 _VALID_DAYS = 20 * 365  # a file is checked years after it was made, and nothing here tells when that was
 _CLOCKS_APART = datetime.timedelta(days=1)  # clocks of two machines
 # of a key: neither agreement on keys nor encryption
-_UNUSED = ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement", "encipher_only",
-           "decipher_only")  # fmt: skip
+_ENCRYPTION = ("key_encipherment", "data_encipherment", "encipher_only", "decipher_only")
+_UNUSED = ("content_commitment", "key_agreement", *_ENCRYPTION)
 _CURVES = {"secp256r1": "es256", "secp384r1": "es384", "secp521r1": "es512"}
 
 
@@ -33,12 +33,8 @@ _CURVES = {"secp256r1": "es256", "secp384r1": "es384", "secp521r1": "es512"}
 class Identity:
     """A private key, and the certificates that vouch for it.
 
-    Attributes
-    ----------
-    key : PrivateKey
-        Of the package cryptography.
-    chain : tuple of Certificate
-        Its certificate, followed by those of the authorities.
+    - key: of the package cryptography
+    - chain: its certificate, followed by those of the authorities
     """
 
     key: PrivateKey
@@ -61,40 +57,17 @@ class Identity:
         raise ProvenanceError(tr("Content credentials cannot be signed with this kind of key: use a P-256 key."))
 
     def certificates_pem(self) -> bytes:
-        """Return the certificates, the key's own first.
-
-        Returns
-        -------
-        bytes
-            PEM.
-        """
+        """Return the certificates as PEM, the key's own first."""
         return b"".join(one.public_bytes(serialization.Encoding.PEM) for one in self.chain)
 
     def key_pem(self) -> bytes:
-        """Return the private key.
-
-        Returns
-        -------
-        bytes
-            PEM, not encrypted.
-        """
+        """Return the private key as PEM, not encrypted."""
         return self.key.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
 
     def sign(self, content: bytes) -> bytes:
-        """Sign a content, with the same result each time as far as the kind of key allows.
-
-        Parameters
-        ----------
-        content : bytes
-            Of any length.
-
-        Returns
-        -------
-        bytes
-            The signature.
-        """
+        """Return the signature of a content, the same each time as far as the kind of key allows."""
         if isinstance(self.key, ec.EllipticCurvePrivateKey):
             return self.key.sign(content, ec.ECDSA(hashes.SHA256(), deterministic_signing=True))
         if isinstance(self.key, ed25519.Ed25519PrivateKey):
@@ -102,13 +75,7 @@ class Identity:
         return self.key.sign(content, _RSA_PADDING, hashes.SHA256())
 
     def refuse_outside_validity(self) -> None:
-        """Refuse a certificate that has expired, or is not valid yet by this machine's clock.
-
-        Raises
-        ------
-        ProvenanceError
-            With the date.
-        """
+        """Raise ProvenanceError for a certificate that has expired, or is not valid yet by this machine's clock."""
         now = datetime.datetime.now(datetime.UTC)
         begin, end = self.certificate.not_valid_before_utc, self.certificate.not_valid_after_utc
         if now > end:

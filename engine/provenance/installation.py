@@ -68,15 +68,10 @@ def data_folder(environment: Mapping[str, str] | None = None) -> Path:
 class Installation(TakesPaths):
     """Where the keys are, and whether this installation signs; nothing is read before it is needed.
 
-    Parameters
-    ----------
-    data : Path or str
-        The data folder.
-    signs : bool
-        Whether results get content credentials.
-    certificate, key : Path or str, optional
-        PEM files of the host's own certificate, followed by its authorities, and of its private key; without them the
-        installation makes its own.
+    - data: the data folder
+    - signs: whether results get content credentials
+    - certificate, key: PEM files of the host's own certificate, followed by its authorities, and of its private key;
+      without them the installation makes its own
     """
 
     data: Path
@@ -88,15 +83,7 @@ class Installation(TakesPaths):
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> "Installation":
         """Return the installation that TIMBRE_STUDIO_HOME, _CREDENTIALS, _CERTIFICATE and _CERTIFICATE_KEY describe.
 
-        Parameters
-        ----------
-        environment : mapping, optional
-            By default that of this process.
-
-        Returns
-        -------
-        Installation
-            Nothing of it is read yet.
+        Nothing of it is read yet. By default they are those of this process.
         """
         environment = os.environ if environment is None else environment
         given = {
@@ -111,13 +98,7 @@ class Installation(TakesPaths):
         )
 
     def as_environment(self) -> dict[str, str]:
-        """Return the variables from which another process reads this installation.
-
-        Returns
-        -------
-        dict of str to str
-            To add to its environment.
-        """
+        """Return the variables from which another process reads this installation."""
         return {
             HOME_VARIABLE: str(self.data),
             VARIABLES + "CREDENTIALS": ON if self.signs else OFF,
@@ -133,15 +114,7 @@ class Installation(TakesPaths):
     def identity(self) -> "Identity":
         """Return the key and certificates to sign with, made on the first call.
 
-        Returns
-        -------
-        Identity
-            Of this installation.
-
-        Raises
-        ------
-        ProvenanceError
-            If they cannot be read or made, do not belong together, or are not valid now.
+        Raises ProvenanceError if they cannot be read or made, do not belong together, or are not valid now.
         """
         from engine.provenance.certificates import new_identity
 
@@ -157,15 +130,7 @@ class Installation(TakesPaths):
     def rotate(self) -> "Identity":
         """Replace the key and its certificate by new ones; files signed so far are still known as made here.
 
-        Returns
-        -------
-        Identity
-            The new one.
-
-        Raises
-        ------
-        ProvenanceError
-            If they cannot be written, or are the host's own.
+        Raises ProvenanceError if they cannot be written, or are the host's own.
         """
         from engine.provenance.certificates import new_identity
 
@@ -174,17 +139,9 @@ class Installation(TakesPaths):
         return self._keep(new_identity())
 
     def known(self) -> list[bytes]:
-        """Return the certificates of every identity this installation has had, with their authorities.
+        """Return the certificates (PEM) of every identity this installation has had, with their authorities.
 
-        Returns
-        -------
-        list of bytes
-            PEM.
-
-        Raises
-        ------
-        ProvenanceError
-            If they cannot be read.
+        Raises ProvenanceError if they cannot be read.
         """
         paths = sorted((self.folder / _KNOWN).glob("*.pem"))[:_MOST_KNOWN]
         try:

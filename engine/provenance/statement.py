@@ -20,18 +20,11 @@ DIGITAL_SOURCE_TYPE = "http://cv.iptc.org/newscodes/digitalsourcetype/compositeW
 class Statement(Brief):
     """How a recording was made.
 
-    Attributes
-    ----------
-    voice, voice_name : str
-        The voice's id and name.
-    consent_sha256 : str or None
-        SHA-256 of the voice's consent record in hexadecimal; None where there is none.
-    settings : mapping
-        Of the conversion.
-    source_sha256 : str or None
-        SHA-256 of the recording that was converted.
-    engine : str
-        Version of this program.
+    - voice, voice_name: the voice's id and name
+    - consent_sha256: SHA-256 of the voice's consent record in hexadecimal; None where there is none
+    - settings: of the conversion
+    - source_sha256: SHA-256 of the recording that was converted
+    - engine: version of this program
     """
 
     voice: str
@@ -42,13 +35,7 @@ class Statement(Brief):
     engine: str
 
     def as_tag(self) -> str:
-        """Return the statement as one line for the container's comment tag.
-
-        Returns
-        -------
-        str
-            Without line breaks.
-        """
+        """Return the statement for the container's comment tag, without line breaks."""
         # only the id of the voice: MP3 tags of libsndfile hold nothing but Latin letters
         return tr(
             "Synthetic: converted by {program} {engine} to the voice {voice}. DigitalSourceType={digital_source_type}",

@@ -12,20 +12,12 @@ State = Literal["made_here", "made_elsewhere", "changed", "no_credentials"]
 class Verdict(Brief):
     """What the content credentials of a file prove.
 
-    Attributes
-    ----------
-    state : str
-        made_here, made_elsewhere, changed or no_credentials.
-    sentence : str
-        The same for people.
-    signer : str or None
-        Who signed it, by their certificate.
-    synthetic : bool or None
-        Whether the signed statement says so; None if it says nothing.
-    statement : dict or None
-        Voice, settings and digests, if the file was made with this program.
-    tags : str or None
-        What the container's tags say, which anyone can write.
+    - state: made_here, made_elsewhere, changed or no_credentials
+    - sentence: the same for people
+    - signer: who signed it, by their certificate
+    - synthetic: whether the signed statement says so; None if it says nothing
+    - statement: voice, settings and digests, if the file was made with this program
+    - tags: what the container's tags say, which anyone can write
     """
 
     state: State

@@ -26,14 +26,14 @@ from engine.texts import tr
 _UNKNOWN_SIGNER = {"signingCredential.untrusted"}
 _EXPIRED = {"signingCredential.expired", "signingCredential.invalid"}
 # how files begin that hold others, among them audio with credentials of its own: what they are, and their first bytes
-_ARCHIVES = ((b"PK\x03\x04", 0), (b"PK\x05\x06", 0), (b"7z\xbc\xaf\x27\x1c", 0), (b"Rar!\x1a\x07", 0), (b"ustar", 257),
-             (b"SQLite format 3\0", 0))  # fmt: skip
+_AT_THE_START = (b"PK\x03\x04", b"PK\x05\x06", b"7z\xbc\xaf\x27\x1c", b"Rar!\x1a\x07", b"SQLite format 3\0")
+_ARCHIVES = (*((beginning, 0) for beginning in _AT_THE_START), (b"ustar", 257))
 # of a file whose first bytes are lost: the box of a manifest store whole (C2PA 2.1, 11.1.4.2), which no text contains
 _STORE = (b"jumdc2pa\x00\x11\x00\x10\x80\x00\x00\xaa\x00\x38\x9b\x71",)
 _TRACES = (b"jumdc2pa", b"c2pa.claim", b"c2pa.signature", b"c2pa.assertions")
 # formats, as FFmpeg names them, that can hold credentials; and those whose first four bytes tell
-_MEDIA_TYPES = {"wav": MEDIA_TYPES[".wav"], "flac": MEDIA_TYPES[".flac"], "mp3": MEDIA_TYPES[".mp3"],
-                "mov": MEDIA_TYPES[".m4a"]}  # fmt: skip
+_SUFFIXES = {"wav": ".wav", "flac": ".flac", "mp3": ".mp3", "mov": ".m4a"}
+_MEDIA_TYPES = {name: MEDIA_TYPES[suffix] for name, suffix in _SUFFIXES.items()}
 _STARTS = {b"fLaC": "flac", b"OggS": "ogg", b"FORM": "aiff", b"\x1aE\xdf\xa3": "matroska"}
 _BLOCK = 1 << 20  # bytes
 _MOST_ATOMS = 10_000  # of an M4A that is checked; ours have about 40
@@ -97,10 +97,9 @@ def statement_of(path: Path, installation: Installation | None = None) -> Statem
     verdict = verify(path, installation)
     if verdict.statement and isinstance(verdict.statement.get("voice"), dict):
         said, voice = verdict.statement, verdict.statement["voice"]
-        return Statement(
-            str(voice.get("id")), str(voice.get("name")), voice.get("consent_sha256"), said.get("settings") or {},
-            said.get("source_sha256"), str(said.get("engine")),
-        )  # fmt: skip
+        identifier, name, consent = str(voice.get("id")), str(voice.get("name")), voice.get("consent_sha256")
+        made_from, settings = said.get("source_sha256"), said.get("settings") or {}
+        return Statement(identifier, name, consent, settings, made_from, str(said.get("engine")))
     tag = _OUR_TAG.search(verdict.tags or "")
     return Statement(tag["voice"], tag["voice"], None, {}, None, tag["engine"]) if tag else None
 

@@ -1,4 +1,4 @@
-"""The commands of research, each with parts: `python -m engine.benchmark songs --voices koguchi`.
+"""The commands of research, each with parts: `python -m engine.benchmark training --minutes 3`.
 
 A part is a module. The first line of its docstring is its line in the help; `add_options(parser)` adds its options, and
 `run(options)` yields what is to be printed. The first part of a command need not be named.
@@ -15,12 +15,9 @@ from engine.errors import EngineError
 from engine.progress import Report
 
 PARTS = {
-    "benchmark": (
-        "conversion", "songs", "takes", "training", "devices", "card", "dryness", "detection", "opinions",
-        "word-errors", "rvc", "beside-rvc", "credentials", "public-data",
-    ),
+    "benchmark": ("conversion", "training", "card", "opinions", "word-errors", "beside-rvc"),
     "pretraining": ("base", "voices", "through-synthesis"),
-}  # fmt: skip
+}
 
 
 def main(command: str, arguments: Sequence[str] | None = None) -> int:

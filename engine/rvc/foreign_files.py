@@ -21,10 +21,11 @@ SO_VITS = "so-vits-svc"
 _GPT_SOVITS, _OPENVOICE, _VITS = "GPT-SoVITS", "OpenVoice", tr("VITS (text to speech)")
 # beginnings of names of weights that only the models of these programs have
 _PROGRAMS = {
-    "pre.weight": SO_VITS, "emb_uv.": SO_VITS, "f0_decoder.": SO_VITS,
-    "ssl_proj.": _GPT_SOVITS, "quantizer.": _GPT_SOVITS, "enc_p.ssl_proj.": _GPT_SOVITS, "model.ar_": _GPT_SOVITS,
-    "ref_enc.": _OPENVOICE, "enc_p.emb.": _VITS, "sdp.": _VITS,
-}  # fmt: skip
+    ("pre.weight", "emb_uv.", "f0_decoder."): SO_VITS,
+    ("ssl_proj.", "quantizer.", "enc_p.ssl_proj.", "model.ar_"): _GPT_SOVITS,
+    ("ref_enc.",): _OPENVOICE,
+    ("enc_p.emb.", "sdp."): _VITS,
+}
 _PICKLED_SETTINGS = "utils.HParams"  # the class that stands in files of GPT-SoVITS
 # what RVC and its forks call the encoder that RVC has always read, by either name: its hubert_base.pt is ContentVec
 _CONTENTVEC = {"contentvec", "contentvecbest", "hubert", "hubertbase", "contentvec768l12", "vec768l12", "vec256l9"}
@@ -91,8 +92,8 @@ def of_program(name: str, program: str) -> ModelFileError:
 
 def refuse_other_programs(name: str, weights: Collection[object]) -> None:
     """Raise ModelFileError if the names of these weights are those of another program."""
-    for beginning, program in _PROGRAMS.items():
-        if any(str(weight).startswith(beginning) for weight in weights):
+    for beginnings, program in _PROGRAMS.items():
+        if any(str(weight).startswith(beginnings) for weight in weights):
             raise of_program(name, program)
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from engine.files import shown_name
 from engine.rvc.configuration import FRAME_RATE
-from engine.rvc.onnx_operators import KNOWN, RANDOM, RENAMING, STRIDING, UPSAMPLING, WEIGHTED
 from engine.rvc.operations import refuse_much_work
 from engine.rvc.sandbox import ModelFileError
 from engine.texts import tr
@@ -26,6 +25,33 @@ _GRAPH_NODE, _GRAPH_WEIGHT, _GRAPH_SPARSE = 1, 5, 15
 _NODE_INPUT, _NODE_OUTPUT, _NODE_OPERATOR, _NODE_ATTRIBUTE, _NODE_DOMAIN = 1, 2, 4, 5, 7
 _NAME, _TENSOR, _GRAPH, _INTS, _TENSORS, _GRAPHS, _SPARSE, _SPARSES = 1, 5, 6, 8, 10, 11, 22, 23
 _TENSOR_SIZES, _TENSOR_NAME, _TENSOR_EXTERNAL, _TENSOR_PLACE = 1, 8, 13, 14
+# operators that a model of RVC may have: no loops, no functions, nothing that leaves the model
+_NAMES = (
+    # numbers, one by one
+    "Abs Acos Acosh Add And Asin Asinh Atan Atanh BatchNormalization Cast CastLike Ceil Celu Clip Cos Cosh Div Dropout "
+    "Elu Equal Erf Exp Floor Gelu Greater GreaterOrEqual HardSigmoid HardSwish Identity IsInf IsNaN LeakyRelu Less "
+    "LessOrEqual Log Max Mean Min Mish Mod Mul Neg Not Or PRelu Pow Reciprocal Relu Round Selu Sigmoid Sign Sin Sinh "
+    "Softplus Softsign Sqrt Sub Sum Swish Tan Tanh ThresholdedRelu Where Xor "
+    # over an axis
+    "ArgMax ArgMin CumSum LogSoftmax ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin "
+    "ReduceProd ReduceSum ReduceSumSquare Softmax GroupNormalization InstanceNormalization LayerNormalization "
+    "LpNormalization RMSNormalization "
+    # shapes and places
+    "Concat Constant ConstantOfShape DepthToSpace Expand Flatten Gather GatherElements GatherND NonZero OneHot Pad "
+    "Range Reshape Resize Scatter ScatterElements ScatterND Shape Size Slice SpaceToDepth Split Squeeze Tile Transpose "
+    "Trilu Unsqueeze Upsample "
+    # layers, also in 8 bits
+    "AveragePool Conv ConvInteger ConvTranspose DequantizeLinear DynamicQuantizeLinear Einsum Gemm GlobalAveragePool "
+    "MatMul MatMulInteger MaxPool QuantizeLinear "
+    # noise; and the branch that PyTorch writes where it cannot tell whether an axis has one place
+    "RandomNormal RandomNormalLike RandomUniform RandomUniformLike If"
+)
+_KNOWN = frozenset(_NAMES.split())
+_RANDOM = ("Dropout", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
+_STRIDING = ("Conv", "ConvInteger")  # fewer places come out than go in
+_UPSAMPLING = "ConvTranspose"
+_WEIGHTED = (*_STRIDING, _UPSAMPLING, "Gemm", "MatMul", "MatMulInteger", "Einsum")  # multiply by all of their weights
+_RENAMING = ("Identity", "Cast", "DequantizeLinear", "Transpose", "Reshape")  # the same weights by another name
 
 
 def inspect_graph(path: Path) -> "Graph":
@@ -106,9 +132,9 @@ class Graph:
             if number == _NODE_ATTRIBUTE:
                 strides = self._read_attribute(_bytes(value), outputs, depth) or strides
         for operator in operators:
-            if operator not in KNOWN:
+            if operator not in _KNOWN:
                 raise self._refusal(tr("the operator {operator}", operator=_shown(operator)))
-            self.draws |= operator in RANDOM
+            self.draws |= operator in _RANDOM
             self._count(operator, inputs, outputs, prod(strides))
 
     def _read_attribute(self, content: memoryview, outputs: list[str], depth: int) -> list[int]:
@@ -132,14 +158,14 @@ class Graph:
         """Add the multiplications of a node, and note how many places per second come out of it."""
         moving = [self._rates.get(name, FRAME_RATE) for name in inputs if name not in self._sizes]
         rate = max(moving, default=float(FRAME_RATE))
-        if operator in STRIDING:
+        if operator in _STRIDING:
             rate /= stride
         weights = max((prod(self._sizes[name]) for name in inputs[:3] if name in self._sizes), default=0)
-        if operator in WEIGHTED:
+        if operator in _WEIGHTED:
             self.multiplications_per_s += rate * weights
-        if operator == UPSAMPLING:
+        if operator == _UPSAMPLING:
             rate *= stride
-        if operator in RENAMING and inputs[0] in self._sizes:
+        if operator in _RENAMING and inputs[0] in self._sizes:
             self._sizes |= dict.fromkeys(outputs, self._sizes[inputs[0]])
         self._rates |= dict.fromkeys(outputs, rate)
 

@@ -14,11 +14,12 @@ from engine.networks.excitation import noise_at
 from engine.rvc.configuration import FRAME_RATE, GeneratorConfiguration
 from engine.rvc.generator import NOISE_SCALE, coarse_pitch, excitation
 from engine.rvc.onnx_models import OnnxModel
-from engine.rvc.retrieval import nearest_vectors
 from engine.rvc.sandbox import ModelProcess
 
 _SOURCE_NOISE = 1 << 40  # another stream of the same seed
 _LOUDEST = 1.001  # what all generators end with keeps samples within 1
+_NEIGHBOURS = 8
+_FRAMES_AT_ONCE, _VECTORS_AT_ONCE = 500, 10_000  # compared together, so that memory stays flat whatever the index
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def _samples(found: Mapping[str, np.ndarray], count: int, process: ModelProcess)
 
 
 @dataclass(frozen=True, eq=False)
-class TorchRendering:
+class TorchRendering(Rendering):
     """The generator of this project with the weights of a `.pth`, in a process of its own."""
 
     weights: Path
@@ -81,16 +82,13 @@ class TorchRendering:
 
     @property
     def version(self) -> str:
-        """Which layer of ContentVec it reads: v1, v2."""
         return self.configuration.version
 
     @property
     def sample_rate(self) -> int:
-        """Of its samples, in hertz."""
         return self.configuration.sample_rate
 
     def render(self, content: Tensor, hertz: Tensor, moment: Moment) -> np.ndarray:
-        """Render (see `Rendering`)."""
         of, frames, hertz = self.configuration, len(content), hertz.cpu()
         latent = noise_at(moment.first_frame * of.latent, frames * of.latent, moment.seed).reshape(frames, of.latent)
         noise = noise_at(moment.first_frame * of.hop, frames * of.hop, moment.seed + _SOURCE_NOISE)
@@ -102,7 +100,6 @@ class TorchRendering:
         return _samples(found, frames * of.hop, self.process)
 
     def on(self, device: torch.device) -> "TorchRendering":
-        """Return the same networks on a device."""
         name = str(device)
         return self if name == self.device else replace(self, process=self.process.on(name), device=name)
 
@@ -115,7 +112,7 @@ class TorchRendering:
 
 
 @dataclass(frozen=True, eq=False)
-class OnnxRendering:
+class OnnxRendering(Rendering):
     """An ONNX model, run by ONNX Runtime on the processor, in a process of its own."""
 
     path: Path
@@ -125,16 +122,13 @@ class OnnxRendering:
 
     @property
     def version(self) -> str:
-        """Which layer of ContentVec it reads: v1, v2."""
         return "v1" if self.model.content == 256 else "v2"
 
     @property
     def sample_rate(self) -> int:
-        """Of its samples, in hertz."""
         return self.model.sample_rate
 
     def render(self, content: Tensor, hertz: Tensor, moment: Moment) -> np.ndarray:
-        """Render (see `Rendering`)."""
         frames, names = len(content), self.model.inputs
         given = {
             names.content: content.cpu().numpy()[None].astype(self.model.precision),
@@ -180,3 +174,40 @@ class RetrievalIndex:
         """Return the weighted mean of the nearest vectors for each frame of content (frames, width)."""
         found = nearest_vectors(content.cpu(), self.vectors, self.starts, self.centroids, self.probes)
         return found.to(content.device)
+
+
+def nearest_vectors(content: Tensor, vectors: Tensor, starts: Tensor, centroids: Tensor, probes: int) -> Tensor:
+    """Return the mean of the eight nearest vectors for each frame of content (frames, width), weighted by the inverse
+    square of their squared distance, as RVC weights them.
+
+    vectors (n, width), starts, centroids, probes: see `engine.rvc.index_file.VoiceIndex`. Only vectors in the lists of
+    the nearest centroids are compared, as faiss does.
+    """
+    found = content.clone()
+    for first in range(0, len(content), _FRAMES_AT_ONCE):
+        block = content[first : first + _FRAMES_AT_ONCE]
+        places = _nearest_places(block, vectors, starts, centroids, probes)
+        for row, there in enumerate(places):
+            own = vectors[there[there >= 0]].float()
+            if len(own):
+                squares = (own - block[row]).square().sum(1)
+                weights = squares.clamp_min(1e-9).reciprocal().square()
+                found[first + row] = (weights / weights.sum()) @ own
+    return found
+
+
+def _nearest_places(block: Tensor, vectors: Tensor, starts: Tensor, centroids: Tensor, probes: int) -> Tensor:
+    """Return where the nearest vectors of each frame lie, (frames, _NEIGHBOURS); -1 where there are fewer."""
+    lists = torch.cdist(block, centroids.float()).topk(min(probes, len(centroids)), 1, largest=False).indices
+    distances = torch.full((len(block), _NEIGHBOURS), torch.inf)
+    places = torch.full(distances.shape, -1)
+    for one in lists.unique().tolist():
+        rows = (lists == one).any(1).nonzero()[:, 0]
+        for begin in range(int(starts[one]), stop := int(starts[one + 1]), _VECTORS_AT_ONCE):
+            end = min(begin + _VECTORS_AT_ONCE, stop)
+            there = torch.arange(begin, end).expand(len(rows), -1)
+            compared = torch.cdist(block[rows], vectors[begin:end].float())
+            nearest = torch.cat([distances[rows], compared], 1).topk(_NEIGHBOURS, 1, largest=False)
+            distances[rows] = nearest.values
+            places[rows] = torch.cat([places[rows], there], 1).gather(1, nearest.indices)
+    return places

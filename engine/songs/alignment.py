@@ -46,14 +46,9 @@ _SILENT = 1e-4  # -80 dB
 class Alignment:
     """Where a vocal lies in its backing.
 
-    Attributes
-    ----------
-    offset_s : float
-        Seconds by which the vocal begins later than the backing; negative if earlier.
-    reason : str
-        How that was found, for the user.
-    trace_db : float or None
-        The level at which the backing holds the vocal; None if nothing of it is there.
+    - offset_s: seconds by which the vocal begins later than the backing; negative if earlier
+    - reason: how that was found, for the user
+    - trace_db: the level at which the backing holds the vocal; None if nothing of it is there
     """
 
     offset_s: float

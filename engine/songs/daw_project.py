@@ -9,10 +9,11 @@ The format: https://github.com/bitwig/dawproject (Project.xsd, version 1.0).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from engine.analysis.timeline import Timeline
+from engine.songs.mixing import Fader
 from engine.version import __version__
 
 _USUAL_BPM = 120.0  # of a song whose tempo is not known: positions are in beats
@@ -21,13 +22,13 @@ _LOUDEST = 2.0  # of a fader, linear
 
 @dataclass(frozen=True)
 class StemTrack:
-    """A stem, its name and file within the zip. heard: whether it plays, as one of several takes does."""
+    """A stem, its name and file within the zip. fader: of several takes all but one are muted, usually."""
 
     name: str
     file: str
     rate: int
     channels: int
-    heard: bool = True
+    fader: Fader = field(default_factory=Fader)
 
 
 def daw_project(
@@ -37,35 +38,21 @@ def daw_project(
     timeline: Timeline,
     markers: Sequence[tuple[float, str]] = (),
 ) -> dict[str, bytes]:
-    """Return the XML files of a project by name, for a zip that holds the stems too.
+    """Return "project.xml" and "metadata.xml" of a project, for a zip that holds the stems too.
 
-    Parameters
-    ----------
-    name : str
-        Of the project.
-    stems : sequence of StemTrack
-        All begin at `timeline.start_s` in the song.
-    duration_s : float
-        Of each stem.
-    timeline : Timeline
-        Tempo, beats in a bar, and where the stems begin.
-    markers : sequence of (float, str)
-        Seconds after the beginning of the stems, and names.
-
-    Returns
-    -------
-    dict of bytes
-        "project.xml" and "metadata.xml".
+    All stems begin at `timeline.start_s` in the song and last `duration_s`; markers are seconds after their beginning,
+    and names.
     """
     beats_per_s = (timeline.tempo_bpm or _USUAL_BPM) / 60.0
     project = Element("Project", version="1.0")
     SubElement(project, "Application", name="Timbre Studio", version=__version__)
     _add_transport(SubElement(project, "Transport"), timeline)
     structure = SubElement(project, "Structure")
+    above = max([1.0, *(_gain(stem) / _LOUDEST for stem in stems)])  # of the master, where a track cannot be as loud
     arrangement = SubElement(project, "Arrangement", id="arrangement")
     lanes = SubElement(arrangement, "Lanes", id="lanes", timeUnit="beats")
     for number, stem in enumerate(stems, 1):
-        _add_track(structure, stem, number)
+        _add_track(structure, stem, number, _gain(stem) / above)
         lane = SubElement(lanes, "Lanes", id=f"lane{number}", track=f"track{number}")
         clips = SubElement(lane, "Clips", id=f"clips{number}")
         begin, length = (f"{seconds * beats_per_s:.9g}" for seconds in (timeline.start_s, duration_s))
@@ -74,7 +61,7 @@ def daw_project(
         )
         sound = {"channels": str(stem.channels), "sampleRate": str(stem.rate), "duration": f"{duration_s:.9g}"}
         SubElement(SubElement(clip, "Audio", sound, id=f"audio{number}", timeUnit="seconds"), "File", path=stem.file)
-    _add_master(structure)
+    _add_master(structure, above)
     if markers:
         marked = SubElement(arrangement, "Markers", id="markers", timeUnit="beats")
         for seconds, label in markers:
@@ -91,21 +78,26 @@ def _add_transport(transport: Element, timeline: Timeline) -> None:
     SubElement(transport, "TimeSignature", bar, id="signature")
 
 
-def _add_track(structure: Element, stem: StemTrack, number: int) -> None:
+def _gain(stem: StemTrack) -> float:
+    return replace(stem.fader, mute=False).gain
+
+
+def _add_track(structure: Element, stem: StemTrack, number: int, gain: float) -> None:
     track = SubElement(structure, "Track", id=f"track{number}", name=stem.name, contentType="audio", loaded="true")
     channel = SubElement(
-        track, "Channel", id=f"channel{number}", role="regular", destination="master", solo="false",
-        audioChannels=str(stem.channels),
+        track, "Channel", id=f"channel{number}", role="regular", destination="master",
+        solo=str(stem.fader.solo).lower(), audioChannels=str(stem.channels),
     )  # fmt: skip
-    SubElement(channel, "Mute", id=f"mute{number}", name="Mute", value=str(not stem.heard).lower())
-    SubElement(channel, "Pan", _fader("0.5", "normalized", 1.0), id=f"pan{number}", name="Pan")
-    SubElement(channel, "Volume", _fader("1", "linear", _LOUDEST), id=f"volume{number}", name="Volume")
+    SubElement(channel, "Mute", id=f"mute{number}", name="Mute", value=str(stem.fader.mute).lower())
+    pan = f"{(1.0 + stem.fader.pan) / 2.0:.9g}"
+    SubElement(channel, "Pan", _fader(pan, "normalized", 1.0), id=f"pan{number}", name="Pan")
+    SubElement(channel, "Volume", _fader(f"{gain:.9g}", "linear", _LOUDEST), id=f"volume{number}", name="Volume")
 
 
-def _add_master(structure: Element) -> None:
+def _add_master(structure: Element, gain: float) -> None:
     track = SubElement(structure, "Track", id="mastertrack", name="Master", contentType="audio", loaded="true")
     channel = SubElement(track, "Channel", id="master", role="master", solo="false", audioChannels="2")
-    SubElement(channel, "Volume", _fader("1", "linear", _LOUDEST), id="mastervolume", name="Volume")
+    SubElement(channel, "Volume", _fader(f"{gain:.9g}", "linear", _LOUDEST), id="mastervolume", name="Volume")
 
 
 def _fader(value: str, unit: str, most: float) -> dict[str, str]:

@@ -43,12 +43,8 @@ _TAPS_AROUND = 24  # samples on both sides that the interpolation of a peak need
 class Fader:
     """One lane's level, and whether it sounds.
 
-    Parameters
-    ----------
-    mute : bool
-        Whether it is silent.
-    solo : bool
-        Whether only lanes that are soloed sound.
+    - mute: whether it is silent
+    - solo: whether only lanes that are soloed sound
     """
 
     gain_db: float = setting(0.0, SILENT_DB, 12.0, tr("Level of the lane against what it had."), step=0.5)
@@ -66,17 +62,10 @@ class Fader:
         return 0.0 if self.mute or self.gain_db <= SILENT_DB else 10.0 ** (self.gain_db / 20.0)
 
     def sides(self, channels: int) -> np.ndarray:
-        """Return what each channel is multiplied by, of the same power wherever the lane is.
+        """Return what each channel of the mix is multiplied by, float64 (channels, 1), of the same power wherever the
+        lane is.
 
-        Parameters
-        ----------
-        channels : int
-            Of the mix; only a stereo mix has places.
-
-        Returns
-        -------
-        np.ndarray
-            (channels, 1), float64; 1 in the middle.
+        1 in the middle; only a stereo mix has places.
         """
         if channels != 2:
             return np.ones((channels, 1))
@@ -88,18 +77,11 @@ class Fader:
 class Lane(TakesPaths):
     """A recording in the mix.
 
-    Parameters
-    ----------
-    path : Path or str
-        Its file.
-    fader : Fader
-        Its level, and whether it sounds.
-    offset : int
-        Samples at SAMPLE_RATE by which it begins after the others' zero, negative if before.
-    original : Path or str, optional
-        The recording it was converted from, whose loudness it gets.
-    statement : Statement, optional
-        What it states, if it is synthetic.
+    - path: its file
+    - fader: its level, and whether it sounds
+    - offset: samples at SAMPLE_RATE by which it begins after the others' zero, negative if before
+    - original: the recording it was converted from, whose loudness it gets
+    - statement: what it states, if it is synthetic
     """
 
     path: Path
@@ -113,16 +95,10 @@ class Lane(TakesPaths):
 class Mix:
     """What a mix did.
 
-    Attributes
-    ----------
-    sample_count : int
-        Its length in samples at SAMPLE_RATE.
-    gain_db : float
-        Of the whole, in dB.
-    corrections_db : list of float
-        The loudness correction of each lane, in dB.
-    unsigned : str or None
-        Why it carries no content credentials, if it should.
+    - sample_count: its length in samples at SAMPLE_RATE
+    - gain_db: of the whole, in dB
+    - corrections_db: the loudness correction of each lane, in dB
+    - unsigned: why it carries no content credentials, if it should
     """
 
     sample_count: int

@@ -48,24 +48,14 @@ VoiceNamed = Callable[[str], AnyVoice]
 class PartsConversion:
     """A recording in several voices.
 
-    Attributes
-    ----------
-    joins_s : list of float
-        Where the voices change, in seconds.
-    transposes : dict of str to float
-        Semitones of each voice.
-    styles : dict of str to str
-        Style of what each voice sings or speaks.
-    statement : Statement
-        What the result states of how it was made.
-    unsigned : str or None
-        Why it has no content credentials.
-    notes_warning : str or None
-        On notes beyond the range, or sung in another octave.
-    level_warning : str or None
-        On levels above full scale.
-    lowered_db : float
-        By how much the result is softer than the recording, because that is above full scale.
+    - joins_s: where the voices change, in seconds
+    - transposes: semitones of each voice
+    - styles: style of what each voice sings or speaks
+    - statement: what the result states of how it was made
+    - unsigned: why it has no content credentials
+    - notes_warning: on notes beyond the range, or sung in another octave
+    - level_warning: on levels above full scale
+    - lowered_db: by how much the result is softer than the recording, because that is above full scale
     """
 
     joins_s: list[float]
@@ -82,16 +72,10 @@ class PartsConversion:
 class Work:
     """Where and for whom a song is computed.
 
-    Parameters
-    ----------
-    device : str
-        auto, cpu, or a GPU such as cuda or mps.
-    installation : Installation, optional
-        Signs the content credentials; by default that of the environment.
-    warn : callable
-        Receives a sentence where something is wrong with a recording, before it is converted.
-    threads : int or callable, optional
-        As for `convert`.
+    - device: auto, cpu, or a GPU such as cuda or mps
+    - installation: signs the content credentials; by default that of the environment
+    - warn: receives a sentence where something is wrong with a recording, before it is converted
+    - threads: as for `convert`
     """
 
     device: str = AUTO

@@ -21,12 +21,8 @@ _TIME = re.compile(r"(?:(?:(\d{1,2}):)?(\d{1,2}):)?(\d{1,5}(?:\.\d{1,3})?)")
 class Part:
     """From `start_s` on, until the next part, the recording is in this voice.
 
-    Parameters
-    ----------
-    start_s : float
-        Where it begins, in seconds.
-    voice : str
-        An id, or keep: the recording is left as it is.
+    - start_s: where it begins, in seconds
+    - voice: an id, or keep: the recording is left as it is
     """
 
     start_s: float

@@ -21,6 +21,7 @@ from engine.audio.session_metadata import SessionPlace, append_place, place_of
 from engine.audio.streams import Reader, at_engine_rate
 from engine.errors import AudioError, SeparationError
 from engine.files import as_path, replacing, shown_name, writing_errors
+from engine.forks import refuse_forked
 from engine.progress import Report, no_report
 from engine.texts import tr
 from engine.units import SAMPLE_RATE
@@ -40,45 +41,28 @@ class Separator(Protocol):
     name: str
 
     def vocal_of(self, blocks: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
-        """Find the vocal of consecutive blocks.
-
-        Parameters
-        ----------
-        blocks : iterable of float32 (2, n)
-            The song at SAMPLE_RATE.
-
-        Yields
-        ------
-        float32 (2, n)
-            The vocal, in total as many samples.
-        """
+        """Yield the vocal, float32 (2, n), of consecutive blocks (2, n) of a song at SAMPLE_RATE: in total as many
+        samples."""
         ...
 
 
-class OnnxSeparator:
+class OnnxSeparator(Separator):
     """A network with the input `mix` (1, 2, samples) and the output `stems` (1, stems, 2, samples).
 
-    Parameters
-    ----------
-    path : Path or str
-        As `checked_separator` returns it.
+    - path: as `checked_separator` returns it
 
-    Raises
-    ------
-    SeparationError
-        If the file holds no such network.
+    Raises SeparationError if the file holds no such network, EngineError in a process forked after computing.
     """
 
     name = "htdemucs_ft vocals"
 
     def __init__(self, path: Path | str) -> None:
+        refuse_forked()
         path = Path(path)
         self.window, self._row = _WINDOW, _STEMS.index("vocals")
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 3  # errors
-        options.add_session_config_entry(
-            "session.intra_op.allow_spinning", "0"
-        )  # else idle threads keep the cores busy
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # or idle threads keep cores busy
         providers = [one for one in _PROVIDERS if one in onnxruntime.get_available_providers()]
         try:
             self._session: Any = onnxruntime.InferenceSession(str(path), options, providers=providers)
@@ -92,18 +76,7 @@ class OnnxSeparator:
             )
 
     def vocal_of(self, blocks: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
-        """Find the vocal, a window at a time: windows fade into each other over a quarter of their length.
-
-        Parameters
-        ----------
-        blocks : iterable of float32 (2, n)
-            The song at SAMPLE_RATE.
-
-        Yields
-        ------
-        float32 (2, n)
-            The vocal, in total as many samples.
-        """
+        """Yield the vocal, float32 (2, n), a window at a time: windows fade into each other over a quarter of them."""
         fade_count = self.window // _OVERLAP
         step = self.window - fade_count
         fade = rise(fade_count)
@@ -124,6 +97,7 @@ class OnnxSeparator:
 
     def _run(self, samples: np.ndarray) -> np.ndarray:
         """Run the network on a window (2, n), padded with silence to its length; returns (2, n)."""
+        refuse_forked()
         count = samples.shape[1]
         padded = np.pad(samples, ((0, 0), (0, self.window - count)))[None]
         stems = self._session.run(["stems"], {"mix": np.ascontiguousarray(padded, np.float32)})[0]

@@ -33,12 +33,8 @@ PINNED = (HTDEMUCS_FT_VOCALS,)
 class SeparatorState:
     """Whether songs can be separated.
 
-    Attributes
-    ----------
-    file : PinnedFile
-        The one that is needed.
-    path : Path or None
-        None until the file is fetched.
+    - file: the one that is needed
+    - path: none until the file is fetched
     """
 
     file: PinnedFile
@@ -69,6 +65,16 @@ def separator_state(folder: Path | str) -> SeparatorState:
     True
     """
     return SeparatorState(PINNED[0], stored_separator(Path(folder)))
+
+
+def missing_separator(pinned: PinnedFile = PINNED[0]) -> str:
+    """Return what to do while there is no separator, of songs as of recordings whose music is to be removed."""
+    return tr(
+        "A vocal cannot be separated from its music yet: run {fetch} where the studio runs ({megabytes} MB), or give "
+        "the vocal without its music.",
+        fetch=FETCH,
+        megabytes=pinned.megabytes,
+    )
 
 
 def stored_separator(folder: Path, pinned: PinnedFile | None = None) -> Path | None:
@@ -104,19 +110,13 @@ def checked_separator(folder: Path | str, pinned: PinnedFile | None = None) -> P
     --------
     >>> checked_separator("recordings")
     Traceback (most recent call last):
-    engine.errors.SeparationError: Songs cannot be separated yet: ...
+    engine.errors.SeparationError: A vocal cannot be separated from its music yet: ...
     """
     folder = Path(folder)
     pinned = pinned or PINNED[0]
     path = stored_separator(folder, pinned)
     if path is None:
-        raise SeparationError(
-            tr(
-                "Songs cannot be separated yet: {fetch} ({megabytes} MB), or give the vocal and its backing.",
-                fetch=FETCH,
-                megabytes=pinned.megabytes,
-            )
-        )
+        raise SeparationError(missing_separator(pinned))
     pinned.refuse_other(path)
     return path
 

@@ -47,104 +47,36 @@ class Stages(Protocol):
     """Keeps the outputs of finished stages."""
 
     def find(self, name: str) -> Path | None:
-        """Return the file of a stage, if it was finished.
-
-        Parameters
-        ----------
-        name : str
-            Of the stage's file.
-
-        Returns
-        -------
-        Path or None
-        """
+        """Return the file of a stage by its name, if it was finished."""
         ...
 
     def new(self, name: str) -> Path:
-        """Return where to write the file of a stage.
-
-        Parameters
-        ----------
-        name : str
-            Of the stage's file.
-
-        Returns
-        -------
-        Path
-        """
+        """Return where to write the file of a stage."""
         ...
 
     def keep(self, name: str) -> Path:
-        """Keep the file that was written there.
-
-        Parameters
-        ----------
-        name : str
-            Of the stage's file.
-
-        Returns
-        -------
-        Path
-            Where it is now.
-        """
+        """Keep the file that was written there, and return where it is now."""
         ...
 
 
 @dataclass(frozen=True)
-class FolderStages(TakesPaths):
+class FolderStages(TakesPaths, Stages):
     """Stages kept in a folder.
 
-    Parameters
-    ----------
-    folder : Path or str
-        Made when it is needed.
+    - folder: made when it is needed
     """
 
     folder: Path
 
     def find(self, name: str) -> Path | None:
-        """Return the file of a stage, if it was finished.
-
-        Parameters
-        ----------
-        name : str
-            Of the stage's file.
-
-        Returns
-        -------
-        Path or None
-        """
         path = self.new(name)
         return path if path.is_file() else None
 
     def new(self, name: str) -> Path:
-        """Return where to write the file of a stage.
-
-        Parameters
-        ----------
-        name : str
-            Of the stage's file.
-
-        Returns
-        -------
-        Path
-        """
         self.folder.mkdir(parents=True, exist_ok=True)
         return self.folder / name
 
     def keep(self, name: str) -> Path:
-        """Keep the file that was written there.
-
-        Parameters
-        ----------
-        name : str
-            Of the stage's file.
-
-        Returns
-        -------
-        Path
-            Where it is now.
-        """
         return self.new(name)
 
 
@@ -152,14 +84,9 @@ class FolderStages(TakesPaths):
 class Stem(TakesPaths):
     """A recording of one singer and the voices it gets.
 
-    Parameters
-    ----------
-    path : Path or str
-        The recording.
-    parts : sequence of Part
-        As `read_parts` returns them; the voice keep leaves a stem as it is.
-    fader : Fader
-        In the mix.
+    - path: the recording
+    - parts: as `read_parts` returns them; the voice keep leaves a stem as it is
+    - fader: in the mix
     """
 
     path: Path
@@ -176,20 +103,12 @@ class Stem(TakesPaths):
 class Song(TakesPaths):
     """What to make a track of.
 
-    Parameters
-    ----------
-    lead : Stem
-        The song if it `separates`, else its vocal.
-    backing : Path or str, optional
-        The instrumental; None for what is left of the song.
-    separates : bool
-        Whether the lead is a whole song, whose vocal has to be found.
-    offset_s : float, optional
-        How much later than the backing the lead begins, in seconds; None to find it.
-    stems : sequence of Stem
-        Of further singers.
-    backing_fader : Fader
-        Of the backing in the mix.
+    - lead: the song if it `separates`, else its vocal
+    - backing: the instrumental; None for what is left of the song
+    - separates: whether the lead is a whole song, whose vocal has to be found
+    - offset_s: how much later than the backing the lead begins, in seconds; None to find it
+    - stems: of further singers
+    - backing_fader: of the backing in the mix
     """
 
     lead: Stem
@@ -204,14 +123,9 @@ class Song(TakesPaths):
 class SongFiles(TakesPaths):
     """Where the results go.
 
-    Parameters
-    ----------
-    mix : Path or str
-        The finished track.
-    vocal, backing : Path or str
-        The lanes as they are in the mix.
-    stems : sequence of Path or str
-        The further ones.
+    - mix: the finished track
+    - vocal, backing: the lanes as they are in the mix
+    - stems: the further ones
     """
 
     mix: Path
@@ -224,18 +138,11 @@ class SongFiles(TakesPaths):
 class FinishedSong:
     """What was made.
 
-    Attributes
-    ----------
-    alignment : Alignment
-        Where the vocal lies in the backing.
-    conversions : list of PartsConversion or None
-        Of the lead and the further stems; None for one that was kept.
-    mix : Mix
-        What the mix did.
-    notes : list of str
-        Sentences for the user.
-    warning : str or None
-        What is wrong with the recordings.
+    - alignment: where the vocal lies in the backing
+    - conversions: of the lead and the further stems; None for one that was kept
+    - mix: what the mix did
+    - notes: sentences for the user
+    - warning: what is wrong with the recordings
     """
 
     alignment: Alignment

@@ -43,12 +43,8 @@ _WORTH_SAYING = 0.15  # of the sounding time: single voices reach 0.11, a harmon
 class TwoPitches(Brief):
     """Where two pitches sound at once.
 
-    Attributes
-    ----------
-    stretches_s : list of (float, float)
-        Where they begin and end, in seconds.
-    share : float
-        Of the sounding time, 0..1.
+    - stretches_s: where they begin and end, in seconds
+    - share: of the sounding time, 0..1
     """
 
     stretches_s: list[tuple[float, float]]

@@ -23,16 +23,10 @@ CURVES_FILE = "curves.png"  # drawn when the training is shown
 class Estimate:
     """How long a training takes on this machine, from timed steps, one timed evaluation and what precedes them.
 
-    Attributes
-    ----------
-    epoch_s, evaluation_s : float
-        Seconds of one.
-    total_s : float
-        Seconds of the whole plan, if it does not stop early.
-    epochs_apart : int
-        Between two evaluations at the beginning, by default.
-    setup_s : float
-        Seconds before the first step: networks, evaluation recordings, this estimate.
+    - epoch_s, evaluation_s: seconds of one
+    - total_s: seconds of the whole plan, if it does not stop early
+    - epochs_apart: between two evaluations at the beginning, by default
+    - setup_s: seconds before the first step: networks, evaluation recordings, this estimate
     """
 
     epoch_s: float
@@ -42,19 +36,9 @@ class Estimate:
     setup_s: float = 0.0
 
     def seconds_of(self, epochs: int, evaluate_epochs: int = 0) -> float:
-        """Estimate a training from the beginning, if it does not stop early.
+        """Estimate a training from the beginning, in seconds, if it does not stop early.
 
-        Parameters
-        ----------
-        epochs : int
-            Passes over the recordings.
-        evaluate_epochs : int
-            Epochs between evaluations; 0 as by default.
-
-        Returns
-        -------
-        float
-            Seconds.
+        evaluate_epochs: epochs between evaluations; 0 as by default.
         """
         schedule = EvaluationSchedule(evaluate_epochs or max(1, self.epochs_apart), growing=not evaluate_epochs)
         return self.setup_s + epochs * self.epoch_s + schedule.count(epochs) * self.evaluation_s
@@ -64,22 +48,13 @@ class Estimate:
 class TrainingHistory(Brief):
     """What has happened in a training so far.
 
-    Attributes
-    ----------
-    state : str
-        training or completed.
-    ceiling : int
-        The epochs asked for.
-    epochs : list of dict
-        Of each epoch: "epoch", "steps", "seconds", the mean losses.
-    evaluations : list of dict
-        Of each evaluation: "epoch", "folder", the scores.
-    events : list of dict
-        "epoch" and "text", shown to the user.
-    estimate : Estimate or None
-        How long it takes.
-    format : int
-        Of the file.
+    - state: training or completed
+    - ceiling: the epochs asked for
+    - epochs: of each epoch: "epoch", "steps", "seconds", the mean losses
+    - evaluations: of each evaluation: "epoch", "folder", the scores
+    - events: "epoch" and "text", shown to the user
+    - estimate: how long it takes
+    - format: of the file
     """
 
     state: State = "training"
@@ -107,13 +82,7 @@ class TrainingHistory(Brief):
         return len(self.evaluations) - 1 - self.evaluations.index(best) if best else 0
 
     def as_json(self) -> dict[str, object]:
-        """Return plain values, with the best epoch for readers.
-
-        Returns
-        -------
-        dict
-            As history.json holds it.
-        """
+        """Return plain values as history.json holds them, with the best epoch for readers."""
         return asdict(self) | {"best_epoch": self.best["epoch"] if self.best else None}
 
 

@@ -46,17 +46,6 @@ class TrainingPlan:
         check_settings(self)
 
     def differences(self, begun_with: Mapping[str, object]) -> list[str]:
-        """Return what differs from the settings that a training started with, and may not.
-
-        Parameters
-        ----------
-        begun_with : dict
-            Those settings, by their names.
-
-        Returns
-        -------
-        list of str
-            Names of settings.
-        """
+        """Return the names of settings that differ from those that a training started with, and may not."""
         own = asdict(self)
         return [name for name in own if name not in MAY_CHANGE and own[name] != begun_with.get(name)]

@@ -70,10 +70,8 @@ from engine.voices.voice import Voice, load_voice, save_voice
 LEAST_VOICE_S = 10.0  # of voiced sound; less is not enough to train on
 CHECKPOINT_FILE = "checkpoint.pt"
 EARLIER_FOLDER = "earlier-version"  # and its format: a training by an earlier version, which cannot resume
-_COUNTERS = (
-    "step", "position", "sums", "steps_in_epoch", "seconds_in_epoch", "batch", "rate_share", "bad_steps", "good_steps",
-    "patient_from",
-)  # fmt: skip
+_OF_AN_EPOCH = ("position", "sums", "steps_in_epoch", "seconds_in_epoch")
+_COUNTERS = ("step", *_OF_AN_EPOCH, "batch", "rate_share", "bad_steps", "good_steps", "patient_from")
 _STEPS_APART = 60  # between two evaluations at the beginning
 _APART_BESIDE = 2  # times as many where evaluations run beside the training, which would else wait for them
 _MOST_TOGETHER = 1  # times the plan's batch, on a graphics card; 4 learned more slowly (engine/README.md, GPUs)

@@ -54,42 +54,24 @@ _BESIDE_RANGE = 4.0  # semitones from a median pitch's 5 and 95 % to the ends of
 class VoiceCard(Brief):
     """All that is known of a voice besides its weights; None is what nobody has said.
 
-    Attributes
-    ----------
-    id, name : str
-        By which it is loaded, and shown.
-    gender, age, genre, voice_type : str or None
-        Such as female, adult, pop, alto.
-    description : str
-        For people.
-    base_language : str or None
-        Two lowercase letters.
-    traits : list of str
-        Such as warm, clear.
-    vocal_range : dict
-        {"min": "A2", "max": "C5"}.
-    pitch, spoken_pitch, sung_pitch : PitchStatistics
-        MIDI note numbers of all its recordings, and of those in which it speaks or sings; None where hardly any do.
-    bandwidth_hertz : float
-        Of the recordings it was made from.
-    licence, source : str
-        On what terms, and where the recordings come from and whom to credit.
-    consent, consent_seal : dict
-        Any of "statement", "by" and "date", and the signature on them.
-    corpus_speaker : str
-        'set/speaker' of the training corpus, for scoring.
-    training : dict
-        Minutes of audio, epochs, scores.
-    other : dict
-        What else its model.json said.
-    estimated : dict
-        Those of "spoken_pitch" and "sung_pitch" that rest partly on an estimate, as those of a blend can.
-    format : int
-        Of the card.
-    kind : str
-        Which networks render it: studio or rvc.
-    model : dict
-        Of an imported voice: its configuration.
+    - id, name: by which it is loaded, and shown
+    - gender, age, genre, voice_type: such as female, adult, pop, alto
+    - description: for people
+    - base_language: two lowercase letters
+    - traits: such as warm, clear
+    - vocal_range: {"min": "A2", "max": "C5"}
+    - pitch, spoken_pitch, sung_pitch: MIDI note numbers of all its recordings, and of those in which it speaks or
+      sings; None where hardly any do
+    - bandwidth_hertz: of the recordings it was made from
+    - licence, source: on what terms, and where the recordings come from and whom to credit
+    - consent, consent_seal: any of "statement", "by" and "date", and the signature on them
+    - corpus_speaker: 'set/speaker' of the training corpus, for scoring
+    - training: minutes of audio, epochs, scores
+    - other: what else its model.json said
+    - estimated: those of "spoken_pitch" and "sung_pitch" that rest partly on an estimate, as those of a blend can
+    - format: of the card
+    - kind: which networks render it: studio or rvc
+    - model: of an imported voice: its configuration
     """
 
     id: rules.Identifier
@@ -136,32 +118,15 @@ class VoiceCard(Brief):
         return self.training.get(rules.UNTRAINED) is True
 
     def is_known_to(self, sing: bool) -> bool:
-        """Return whether some of its recordings are sung, or spoken; so it is taken to be where nobody has measured it.
-
-        Parameters
-        ----------
-        sing : bool
-            Whether singing is asked about, or speech.
-
-        Returns
-        -------
-        bool
-        """
+        """Return whether some of its recordings are sung, or spoken; so it is taken to be where nobody has measured
+        it."""
         unknown = self.spoken_pitch is None and self.sung_pitch is None
         return unknown or (self.sung_pitch if sing else self.spoken_pitch) is not None
 
     def pitch_where(self, sung: bool) -> PitchStatistics:
         """Return where the voice lives when it sings, or speaks: as measured, or estimated from the other.
 
-        Parameters
-        ----------
-        sung : bool
-            Whether singing is asked about, or speech.
-
-        Returns
-        -------
-        PitchStatistics
-            MIDI note numbers; of all of its recordings where neither is known.
+        In MIDI note numbers; of all of its recordings where neither is known.
         """
         known, other = (self.sung_pitch, self.spoken_pitch) if sung else (self.spoken_pitch, self.sung_pitch)
         if known or other is None:
@@ -169,17 +134,7 @@ class VoiceCard(Brief):
         return (estimated_singing if sung else estimated_speech)(other, self.gender, self.age)
 
     def is_estimated(self, sung: bool) -> bool:
-        """Return whether `pitch_where` is an estimate, or of a blend rests partly on one.
-
-        Parameters
-        ----------
-        sung : bool
-            Whether singing is asked about, or speech.
-
-        Returns
-        -------
-        bool
-        """
+        """Return whether `pitch_where` is an estimate, or of a blend rests partly on one."""
         return not self.is_known_to(sung) or _pitch_name(sung) in self.estimated
 
     @property
@@ -197,20 +152,10 @@ class VoiceCard(Brief):
         return asdict(replace(self, estimated=self.estimates))
 
     def range_where(self, sung: bool) -> dict[str, str]:
-        """Return the range of the voice when it sings, or speaks.
+        """Return the range of the voice when it sings, or speaks: {"min": "A2", "max": "C5"}; empty if it is not known.
 
         A voice that was only recorded singing speaks in the lower part of its range and below; one that was only
         recorded speaking sings those notes and higher ones. A range that somebody has stated stays as it is.
-
-        Parameters
-        ----------
-        sung : bool
-            Whether singing is asked about, or speech.
-
-        Returns
-        -------
-        dict
-            {"min": "A2", "max": "C5"}; empty if it is not known.
 
         Examples
         --------

@@ -59,16 +59,10 @@ _SILENT = 1e-5
 class ImportedVoice:
     """A voice of RVC, ready for conversion: `load_any_voice` makes one, once `import_rvc` has imported it.
 
-    Attributes
-    ----------
-    card : VoiceCard
-        What is known of it.
-    networks : Rendering
-        In a process of their own.
-    index : RetrievalIndex or None
-        Frames of its recordings.
-    folder : Path or None
-        Where it was loaded from.
+    - card: what is known of it
+    - networks: in a process of their own
+    - index: frames of its recordings
+    - folder: where it was loaded from
     """
 
     card: VoiceCard
@@ -86,18 +80,7 @@ class ImportedVoice:
         return path if path and path.exists() else None
 
     def on(self, device: torch.device) -> "ImportedVoice":
-        """Return the voice with its networks on a device.
-
-        Parameters
-        ----------
-        device : torch.device
-            Such as torch.device("cuda").
-
-        Returns
-        -------
-        ImportedVoice
-            For conversions there.
-        """
+        """Return the voice with its networks on a device."""
         return replace(self, networks=self.networks.on(device))
 
 

@@ -23,10 +23,8 @@ from engine.voices.card_rules import DEEPEST, is_shallow
 TAUGHT_BY = "taught_by"  # key of a taught voice: name, file and SHA-256 of the imported one, and its scores
 GENDERS = (tr("male"), tr("female"))
 AGES = (tr("child"), tr("young adult"), tr("adult"))
-GENRES = (
-    tr("pop"), tr("rock"), tr("hip-hop"), "r&b", tr("country"), tr("jazz"), tr("classical"), tr("electronic"),
-    tr("world"), tr("other"),
-)  # fmt: skip
+_POPULAR = (tr("pop"), tr("rock"), tr("hip-hop"), "r&b", tr("country"))
+GENRES = (*_POPULAR, tr("jazz"), tr("classical"), tr("electronic"), tr("world"), tr("other"))
 # as FEMALE and MALE, which are types too
 VOICE_TYPES = (tr("soprano"), tr("mezzo-soprano"), tr("alto"), tr("tenor"), tr("baritone"), tr("bass"))
 
@@ -50,26 +48,15 @@ _LINE_ENDS = re.compile("[\t\n\r\u2028\u2029]")
 class VoiceProfile(Brief):
     """Who a voice is, as far as its maker says; None or empty where nothing is said.
 
-    Parameters
-    ----------
-    name : str
-        The only one that is needed.
-    gender, age, genre, voice_type : str, optional
-        Such as female, adult, pop, alto.
-    description : str
-        For people.
-    base_language : str, optional
-        Two lowercase letters.
-    traits : tuple of str
-        Such as warm, clear.
-    vocal_range : dict, optional
-        {"min": "A2", "max": "C5"}.
-    licence, source : str
-        On what terms, and where the recordings come from and whom to credit.
-    consent : dict
-        Any of "statement", "by" and "date".
-    other : dict
-        All other keys of model.json.
+    - name: the only one that is needed
+    - gender, age, genre, voice_type: such as female, adult, pop, alto
+    - description: for people
+    - base_language: two lowercase letters
+    - traits: such as warm, clear
+    - vocal_range: {"min": "A2", "max": "C5"}
+    - licence, source: on what terms, and where the recordings come from and whom to credit
+    - consent: any of "statement", "by" and "date"
+    - other: all other keys of model.json
     """
 
     name: str

@@ -21,7 +21,7 @@ from engine.analysis.envelope import BANDS
 from engine.errors import VoiceError
 from engine.features.retrieval import MOST_RETRIEVAL_FRAMES
 from engine.features.speaker_timbre import SPREAD
-from engine.networks.base import BaseModel, are_finite, load_weights
+from engine.networks.base import BaseModel, are_finite, load_base, load_weights
 from engine.networks.content_encoder import CONTENT
 from engine.networks.envelope_decoder import EnvelopeDecoder
 from engine.networks.timbre_encoder import TIMBRE
@@ -52,26 +52,15 @@ _NUMBERS = ("timbre", "spread", "centre", "contrast", "retrieval_frames")
 class Voice:
     """A voice ready for conversion; its networks are in evaluation mode. `load_voice` makes one, and training.
 
-    Attributes
-    ----------
-    card : VoiceCard
-        What is known of it.
-    timbre : Tensor (128,)
-        Of the voice.
-    spread : Tensor (directions, 128)
-        One standard deviation along each direction it varies.
-    centre : Tensor (bands,)
-        Mean of its decoded envelope, relative to the recording's level.
-    contrast : Tensor (bands,)
-        How much more its real envelope varies than the decoded one.
-    decoder : EnvelopeDecoder
-        From content, pitch and loudness to its spectral envelope.
-    retrieval_frames : Tensor (frames, 64)
-        Content of its own recordings.
-    folder : Path or None
-        Where it was loaded from.
-    is_scored : bool
-        Whether its decoder is being scored, so that its own recordings are decoded like those of others.
+    - card: what is known of it
+    - timbre: (128,), of the voice
+    - spread: (directions, 128), one standard deviation along each direction it varies
+    - centre: (bands,), mean of its decoded envelope, relative to the recording's level
+    - contrast: (bands,), how much more its real envelope varies than the decoded one
+    - decoder: from content, pitch and loudness to its spectral envelope
+    - retrieval_frames: (frames, 64), content of its own recordings
+    - folder: where it was loaded from
+    - is_scored: whether its decoder is being scored, so that its own recordings are decoded like those of others
     """
 
     card: VoiceCard
@@ -94,18 +83,7 @@ class Voice:
         return path if path and path.exists() else None
 
     def on(self, device: torch.device) -> "Voice":
-        """Return the voice with its tensors on a device; the voice itself if it is there already.
-
-        Parameters
-        ----------
-        device : torch.device
-            Such as torch.device("cuda").
-
-        Returns
-        -------
-        Voice
-            For conversions there.
-        """
+        """Return the voice with its tensors on a device; the voice itself if it is there already."""
         if self.timbre.device == device:
             return self
         numbers = {name: getattr(self, name).to(device) for name in _NUMBERS}
@@ -256,6 +234,13 @@ def _refuse_earlier(card: VoiceCard) -> None:
 
 
 # ---- digest ----
+
+
+def prepare_base() -> None:
+    """Load the base on the CPU with its listener, and find the digest of their weights, before somebody needs them."""
+    base = load_base()
+    _ = base.listener
+    _base_digest(base)
 
 
 class _Digest(Protocol):

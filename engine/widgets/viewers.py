@@ -145,12 +145,19 @@ def _looking(recordings: RecordingChooser) -> Callable[[], Look]:
 
 def time_window(duration_s: float) -> ipywidgets.Widget:
     """Return a control for the seconds that are shown."""
-    slider = ipywidgets.FloatRangeSlider(
-        min=0.0, max=max(duration_s, 0.1), step=0.05, description="seconds", readout_format=".2f",
-        continuous_update=False, layout=ipywidgets.Layout(width=WIDE),
-    )  # fmt: skip
+    slider = _in_seconds(ipywidgets.FloatRangeSlider, max=max(duration_s, 0.1), step=0.05, description="seconds")
     slider.value = (0.0, min(_SHOWN_S, slider.max))
     return slider
+
+
+def moment_slider(duration_s: float, time_s: float) -> ipywidgets.Widget:
+    """Return a control for one point in time."""
+    return _in_seconds(ipywidgets.FloatSlider, max=duration_s, value=time_s, step=0.01, description="moment")
+
+
+def _in_seconds(kind: type[ipywidgets.Widget], **given: object) -> ipywidgets.Widget:
+    wide = ipywidgets.Layout(width=WIDE)
+    return kind(min=0.0, readout_format=".2f", continuous_update=False, layout=wide, **given)
 
 
 def _fit(window: ipywidgets.Widget, duration_s: float) -> None:

@@ -14,7 +14,7 @@ from engine.effects.settings import OFF, Effects, effects_of, plain_effects
 from engine.errors import SettingsError
 from engine.files import shortened
 from engine.settings import check_settings, from_values, setting, text_setting
-from engine.spelling import composed
+from engine.spelling import composed, nearest
 from engine.texts import ntr, tr
 from studio.errors import Invalid, NotFound, TooMany
 from studio.store import presets
@@ -192,7 +192,11 @@ def find_preset(studio: Studio, account: Account, name: str) -> Preset:
     saved = presets.all_presets(studio.database, account.id)
     kept = saved.get(name) or saved.get(composed(name))
     if kept is None:
-        names = ", ".join([*sorted(_OWN), *preset_names(studio, account)])
+        known = [*sorted(_OWN), *preset_names(studio, account)]
+        if meant := nearest(name, known):
+            text = tr("There is no preset '{name}': did you mean {meant}?", name=name, meant=meant)
+            raise NotFound(text, "preset_not_found")
+        names = ", ".join(known)
         raise NotFound(
             tr("There is no preset '{name}'; the presets are: {names}.", name=name, names=names), "preset_not_found"
         )

@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-import structlog
 from filelock import FileLock, Timeout
 
 from engine.errors import Cancelled, EngineError, WrongFileError, is_full_disk
 from engine.pinned import PinnedFile
 from engine.progress import Report
 from engine.songs import separator_file
-from engine.songs.separator_file import FETCH, accept_separator, separator_state, stored_separator
+from engine.songs.separator_file import FETCH, accept_separator, missing_separator, separator_state, stored_separator
 from engine.texts import tr
 from studio.errors import DiskFull, Unavailable, WrongState
 from studio.settings.environment import READ_ONLY, Settings, make_folder
@@ -168,14 +167,8 @@ def separator(settings: Settings) -> Addition:
 
 def refuse_without_separator(settings: Settings) -> None:
     """Raise WrongState if songs cannot be separated yet."""
-    found = separator_state(settings.separators)
-    if found.remedy:
-        text = tr(
-            "Songs cannot be separated yet: {remedy} on the machine that serves this, or send the vocal and its "
-            "backing.",
-            remedy=found.remedy,
-        )
-        raise WrongState(text, "no_separator")
+    if separator_state(settings.separators).remedy:
+        raise WrongState(missing_separator(), "no_separator")
 
 
 def accept_file(studio: Studio, path: Path, report: Report) -> Path:
@@ -268,6 +261,8 @@ class Installs:
         except EngineError as error:
             one.error = "" if one.stop.is_set() else str(error)
         except Exception:  # noqa: BLE001 - a bug, or a disk that fails: the log gets the reason
+            import structlog
+
             structlog.get_logger("studio.installs").exception("failed", file=addition.file.name)
             one.error = _OURS
 

@@ -4,7 +4,7 @@ import hashlib
 import json
 import zipfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePath
 from typing import Literal, TypeVar
@@ -18,12 +18,15 @@ from engine.analysis.timeline import Timeline, cue_sheet, marker_labels, pitch_t
 from engine.audio.files import open_audio
 from engine.audio.session_metadata import place_of
 from engine.audio.stems import Placing, write_stem
+from engine.conversion.harmony import NONE
 from engine.files import on_track, replacing
 from engine.progress import Report, no_report
 from engine.provenance.statement import Statement
 from engine.songs.daw_project import StemTrack, daw_project
+from engine.songs.mixing import Fader
 from engine.texts import tr
 from studio.actions.account import named_file, unlike, voice_names
+from studio.actions.conversions.songs import fader_of
 from studio.actions.conversions.views import TakeView, takes_of
 from studio.actions.uploads import scratch_folder
 from studio.errors import Invalid, NotFound
@@ -66,16 +69,23 @@ def project_zip(
     *,
     dry: bool = False,
     suffix: Suffix = "zip",
+    faders: Mapping[str, object] | None = None,
 ) -> dict[str, str]:
     """Export a project, or return its zip as made before, which "Clear cache" deletes: its `url` and
-    `name`. dry: takes without their effects; suffix: of the file. Raises as `export_project`."""
+    `name`. dry: takes without their effects; suffix: of the file; faders: as of `export_project`, maybe of other
+    projects too. Raises as `export_project`."""
     project = find_project(studio.database, account.id, project_id)
-    said = json.dumps([project.shown_name, asdict(project.timeline), dry, [one.id for one in _done(project)]])
+    done = _done(project)
+    own = {key: fader for key, fader in (faders or {}).items() if key.partition(" ")[0] in {one.id for one in done}}
+    said = json.dumps(
+        [project.shown_name, asdict(project.timeline), dry, [one.id for one in done], *([own] if own else [])],
+        sort_keys=True,
+    )
     place = f"{account_prefix(account)}{PACKAGES}/{_PLACE}/{project.id}/{suffix}"
     key = f"{place}/{hashlib.sha256(said.encode()).hexdigest()[:16]}.{suffix}"
     if studio.storage.head(key) is None:
         with scratch_folder(studio) as folder:
-            made = export_project(studio, account, project.id, folder / "project.zip", dry=dry)
+            made = export_project(studio, account, project.id, folder / "project.zip", dry=dry, faders=own)
             studio.storage.delete_below(place)
             studio.storage.put_file(made, key)
     return {"url": studio.link(key, base_url, now_s), "name": named_file(project.shown_name, suffix)}
@@ -90,6 +100,7 @@ def export_project(
     *,
     dry: bool = False,
     timeline: Timeline | None = None,
+    faders: Mapping[str, object] | None = None,
 ) -> Path:
     """Write a project as a zip to `target`, a file or a folder, and return the file.
 
@@ -97,16 +108,19 @@ def export_project(
     marker for each phrase, the pitch curve and the phrases as tables (CSV), the phrases as labels, and project.json
     with the settings of each take. It also holds project.xml, so a DAW opens it as a .dawproject: a track for each
     stem, of which one take is heard. Files are named by where the stems begin in the song, and takes by their voice,
-    a number that counts through all conversions with it, and their name. Stems have the time reference of the recording
-    in its session, if it has one and the timeline begins at 0. timeline: in place of the project's. Raises
-    NotFound, also if nothing of it is left, AudioError, Invalid for a target that cannot be written, DiskFull.
+    a number that counts through all conversions with it, and their name. Stems have the time reference of the
+    recording in its session, if it has one and the timeline begins at 0. timeline: in place of the project's; faders:
+    {gain_db, pan, mute, solo} of tracks, by a task's id, a blank and the number of a take; mute None: unless it is
+    the one that is heard. Raises NotFound, also if nothing of it is left, AudioError, SettingsError for faders that
+    cannot be, Invalid for a target that cannot be written, DiskFull.
     """
     project = find_project(studio.database, account.id, project_id)
     if target.is_dir():
         target = target / named_file(project.shown_name, "zip")
     try:
         with scratch_folder(studio) as scratch, replacing(target) as unfinished:
-            _Export(studio, account, project, timeline or project.timeline, scratch, dry).write(unfinished, report)
+            export = _Export(studio, account, project, timeline or project.timeline, scratch, dry, faders or {})
+            export.write(unfinished, report)
     except OSError as cause:
         text = tr('"{target}" cannot be written: {strerror}.', target=target, strerror=cause.strerror or cause)
         raise Invalid([("output", text)], "not_writable") from cause
@@ -117,9 +131,11 @@ class _Export:
     """One export of a project. place: an empty folder for its files."""
 
     def __init__(
-        self, studio: Studio, account: Account, project: Project, timeline: Timeline, scratch: Path, dry: bool
-    ) -> None:
+        self, studio: Studio, account: Account, project: Project, timeline: Timeline, scratch: Path, dry: bool,
+        faders: Mapping[str, object],
+    ) -> None:  # fmt: skip
         self._studio, self._project, self._place = studio, project, scratch
+        self._faders = faders
         done = _done(project)
         named = voice_names(studio.database, account, done)
         counted: Counter[str] = Counter()
@@ -148,7 +164,8 @@ class _Export:
                 archive.write(stem := self._written(sound, path), f"stems/{name}")
                 stems.append(_stem_facts(sound, name))
                 with open_audio(stem) as opened:
-                    tracks.append(StemTrack(sound.label, f"stems/{name}", opened.rate, opened.channels, sound is heard))
+                    fader = self._fader(sound, sound is heard)
+                    tracks.append(StemTrack(sound.label, f"stems/{name}", opened.rate, opened.channels, fader))
             report(len(sounds) / (len(sounds) + 1), tr("writing the cue sheet"))
             for kind, suffix, content in self._cues():
                 archive.writestr(named_file(f"{self._stem} - {kind}", suffix), content)
@@ -164,9 +181,20 @@ class _Export:
         return stem
 
     def _audible_take(self) -> _Sound:
-        """Return the take that plays in a DAW: the last one with a star, or the last one."""
-        starred = [one for one in self._takes if one.take and one.take.label.starred]
-        return (starred or self._takes)[-1]
+        """Return the take that plays in a DAW: the last one with a star, or the last one, and no harmony of it."""
+        leads = [one for one in self._takes if one.task.asked_as(Conversion).settings.get("harmony", NONE) == NONE]
+        starred = [one for one in leads if one.take and one.take.label.starred]
+        return (starred or leads or self._takes)[-1]
+
+    def _fader(self, sound: _Sound, is_heard: bool) -> Fader:
+        """Return the fader of a track; those of a song are of its lanes, and its take is their mix."""
+        take = sound.take
+        given = take and self._faders.get(f"{sound.task.id} {take.number}")
+        if not given or sound.task.result_as(Rendered).lanes:
+            return Fader(mute=not is_heard)
+        is_said = isinstance(given, Mapping) and given.get("mute") is not None
+        fader = fader_of(given)
+        return fader if is_said else replace(fader, mute=not (is_heard or fader.solo))
 
     def _daw_project(self, tracks: list[StemTrack]) -> dict[str, bytes]:
         markers = [(one.start_s, _marker(number)) for number, one in enumerate(self._phrases, 1)]

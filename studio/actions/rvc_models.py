@@ -81,8 +81,8 @@ def refuse_unconfined(studio: Studio, kind: str | None = RVC) -> None:
     if not limits_here().confine:
         raise WrongState(
             tr(
-                "Models of RVC are switched off here: this system cannot keep them from what others have on this service. "
-                "Its host can allow them with --unconfined-models run."
+                "Models of RVC are switched off here: this system cannot keep them from what others have on this "
+                "service. Its host can allow them with --unconfined-models run."
             ),
             "unconfined",
         )

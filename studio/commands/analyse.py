@@ -16,6 +16,7 @@ from studio.commands.progress import progress_bar
 from studio.commands.recordings import find_recording
 from studio.commands.result_names import free_path
 from studio.commands.wording import padded, say, translated
+from studio.settings.options import option
 
 if TYPE_CHECKING:  # the engine takes seconds to load
     from engine.analysis.notes import Note
@@ -25,16 +26,12 @@ if TYPE_CHECKING:  # the engine takes seconds to load
 @in_one_sentence
 def analyse(
     source: Recording,
-    plot: Annotated[
-        Path | None, typer.Option(metavar="OUT", help=tr("Draw the pitch over the spectrogram: .png, .svg or .pdf."))
-    ] = None,
-    csv: Annotated[
-        Path | None, typer.Option(metavar="OUT", help=tr("Write pitch, voicing and loudness every 10 ms as a table."))
-    ] = None,
-    midi: Annotated[Path | None, typer.Option(metavar="OUT", help=tr("Write the notes as MIDI."))] = None,
+    plot: Annotated[Path | None, option("OUT", tr("Draw the pitch over the spectrogram: .png, .svg or .pdf."))] = None,
+    csv: Annotated[Path | None, option("OUT", tr("Write pitch, voicing and loudness every 10 ms as a table."))] = None,
+    midi: Annotated[Path | None, option("OUT", tr("Write the notes as MIDI."))] = None,
     overwrite: Overwrite = False,
     track: Track = None,
-    as_json: Annotated[bool, typer.Option("--json", help=tr("Print JSON, with pitch and notes."))] = False,
+    as_json: Annotated[bool, option(None, tr("Print JSON, with pitch and notes."), "--json")] = False,
 ) -> None:
     """Analyse a recording: vocal style, range, pitch and notes."""
     find_recording(source)

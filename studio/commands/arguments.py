@@ -7,10 +7,12 @@ import typer
 
 from engine.texts import tr
 from studio.commands.known_voices import complete_voice
+from studio.settings.options import option
 
 RESULTS = tr("Where the results go")  # a panel of the help
 DEFAULT_VOICE = "kathleen"
 FORMATS = ("wav", "flac", "mp3", "m4a", "ogg", "aiff")  # as engine.audio.encoders has them, which loads more
+
 
 Recording = Annotated[
     Path,
@@ -18,11 +20,11 @@ Recording = Annotated[
 ]
 Form = Annotated[
     str | None,
-    typer.Option(
+    option(
+        "|".join(FORMATS),
+        tr("The format where -o names none, as with -o -. (Default: wav.)"),
         "--format",
-        metavar="|".join(FORMATS),
-        rich_help_panel=RESULTS,
-        help=tr("The format where -o names none, as with -o -. (Default: wav.)"),
+        panel=RESULTS,
     ),
 ]
 VoiceId = Annotated[
@@ -42,7 +44,8 @@ Track = Annotated[
         metavar="N",
         min=1,
         help=tr(
-            "Which sound track of a film or a recording of the screen to read, 1 for the first. Default: the one players play."
+            "Which sound track of a film or a recording of the screen to read, 1 for the first. "
+            "Default: the one players play."
         ),
     ),
 ]
@@ -56,10 +59,8 @@ Threads = Annotated[
         help=tr("How many processor cores to use at most. Default: all, or the environment's."),
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help=tr("Print JSON."))]
-Overwrite = Annotated[
-    bool, typer.Option("--overwrite", help=tr("Replace files that exist; else a result gets a number."))
-]
+AsJson = Annotated[bool, option(None, tr("Print JSON."), "--json")]
+Overwrite = Annotated[bool, option(None, tr("Replace files that exist; else a result gets a number."), "--overwrite")]
 
 
 def compute_on(threads: int | None) -> None:

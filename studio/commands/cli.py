@@ -8,10 +8,11 @@ command imports what it needs when it runs: `--help` stays fast.
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, fields
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated
+from itertools import chain
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 from typer import TyperException
@@ -19,6 +20,7 @@ from typer.core import TyperGroup, TyperOption
 from typer.main import get_command
 
 from engine.cores import prepare_torch
+from engine.errors import SettingsError
 from engine.texts import tr
 from studio.commands.analyse import analyse
 from studio.commands.arguments import RESULTS, AsJson
@@ -26,7 +28,7 @@ from studio.commands.comp import comp
 from studio.commands.convert import convert
 from studio.commands.credentials import credentials, verify
 from studio.commands.datasets import create, report
-from studio.commands.defaults import own_defaults
+from studio.commands.defaults import FILE, own_defaults, tables_with_defaults, wrong_default
 from studio.commands.demo import demo
 from studio.commands.failures import in_one_sentence
 from studio.commands.lessons import lessons
@@ -40,7 +42,6 @@ from studio.commands.path_arguments import read_pasted_paths
 from studio.commands.presets import presets
 from studio.commands.program import installed_name
 from studio.commands.projects import projects
-from studio.commands.quiet import QuietOption, add_quiet
 from studio.commands.reaper import reaper
 from studio.commands.rvc import rvc
 from studio.commands.separation import separation
@@ -62,11 +63,19 @@ from studio.commands.wording import (
     translate_help,
     translated,
 )
-from studio.settings.options import DEFAULT, OR_THE_ENVIRONMENTS, OR_THE_PRESETS, setting_options, with_options
+from studio.settings.options import (
+    DEFAULT,
+    OR_THE_ENVIRONMENTS,
+    OR_THE_PRESETS,
+    read_settings,
+    setting_options,
+    with_options,
+)
 
 if TYPE_CHECKING:
     from typer._click import Command, Context
 
+_QUIET = "--quiet"  # before a command, or after it
 _COMPLETIONS = ("--install-completion", "--show-completion")
 # of a dataclass whose fields are options: its module and name, their panel, and what is said of defaults
 _Mirrored = tuple[str, str, str, str]
@@ -103,20 +112,24 @@ class Commands(TyperGroup):
             raise typer.BadParameter(
                 tr("Completion is for the command {program}: call it by that name.", program=PROGRAM)
             )
-        translate_help(self, ctx)
+        if _shows_help(args):
+            translate_help(self, ctx)
+            add_examples(self, "")
         return super().parse_args(ctx, args)
 
     def resolve_command(self, ctx: "Context", args: list[str]) -> "tuple[str | None, Command | None, list[str]]":
         if args[0] in _WITH_SETTINGS:
             self.commands[args[0]] = _completed(args[0])
-            translate_help(self.commands[args[0]], ctx)
+            if _shows_help(args):
+                translate_help(self.commands[args[0]], ctx)
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None:
-            ctx.default_map = own_defaults(self.commands, name or "")
+            ctx.default_map = _defaults(self.commands, name or "", args)
             for path, one in named(command, name or ""):
                 add_examples(one, path)
             for one in leaves(command):
-                add_quiet(one)
+                if not any(_QUIET in parameter.opts for parameter in one.params):
+                    one.params += [parameter for parameter in self.params if _QUIET in parameter.opts]
                 read_pasted_paths(one)
         return name, command, rest
 
@@ -126,6 +139,48 @@ class Commands(TyperGroup):
         except TyperException as error:
             translate_error(error)
             raise
+
+
+def _shows_help(arguments: Sequence[str]) -> bool:
+    """Return whether a help may be shown, which takes a moment to translate: a command that is used shows none."""
+    used = bool(arguments) and arguments[0] in _WITH_SETTINGS
+    return not used or not {"-h", "--help"}.isdisjoint(arguments)
+
+
+def _defaults(commands: "Mapping[str, Command]", name: str, args: Sequence[str]) -> dict[str, object]:
+    """Return the user's own defaults of a command; help, and `doctor`, which says what is wrong with them, do without.
+    Raises typer.BadParameter."""
+    if not {"-h", "--help"}.isdisjoint(args):
+        return {}
+    try:
+        return _checked_defaults(commands, name)
+    except typer.BadParameter:
+        if name == doctor.__name__:
+            return {}
+        raise
+
+
+def _checked_defaults(commands: "Mapping[str, Command]", name: str) -> dict[str, object]:
+    found = own_defaults(commands, name)
+    values = cast("dict[str, str]", found.get(name, {}))  # of a command with settings
+    for module, settings, *_ in _WITH_SETTINGS[name][1] if values and name in _WITH_SETTINGS else ():
+        own = getattr(import_module(module), settings)
+        try:
+            read_settings(own(), {one.name: values[one.name] for one in fields(own) if one.name in values})
+        except SettingsError as cause:
+            raise wrong_default(str(cause)) from cause
+    return found
+
+
+def _wrong_defaults(commands: "Mapping[str, Command]") -> str:
+    """Return what is wrong with the user's own defaults, of whichever command; "" if nothing is."""
+    try:
+        for name in tables_with_defaults(commands):
+            completed = {**commands, name: _completed(name)} if name in _WITH_SETTINGS else commands
+            _checked_defaults(completed, name)
+    except typer.BadParameter as error:
+        return error.message
+    return ""
 
 
 @in_one_sentence
@@ -164,6 +219,11 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _choose_quiet(quiet: bool) -> None:
+    if quiet:
+        be_quiet(True)
+
+
 @app.callback()
 def root(
     language: Annotated[
@@ -175,19 +235,30 @@ def root(
     version: Annotated[
         bool, typer.Option("--version", is_eager=True, callback=_show_version, help=tr("Show the version and exit."))
     ] = False,
-    quiet: QuietOption = False,
+    quiet: Annotated[
+        bool,
+        typer.Option(
+            "-q",
+            _QUIET,
+            is_eager=True,
+            callback=_choose_quiet,
+            help=tr("Show only results and errors."),
+            expose_value=False,
+        ),
+    ] = False,
 ) -> None:
     """Timbre Studio: the same performance in another voice."""
     # Commands has read it before the help was made
 
 
 @in_one_sentence
-def doctor(as_json: AsJson = False) -> None:
+def doctor(context: typer.Context, as_json: AsJson = False) -> None:
     """Test every part of a conversion on this machine; exit status 1 if one fails."""
-    from studio.doctor import examine
+    from studio.doctor import Finding, examine
 
     found = []
-    for finding in examine():
+    wrong = _wrong_defaults(cast(TyperGroup, context.find_root().command).commands)
+    for finding in chain(examine(), [Finding(FILE, wrong, works=False)] if wrong else []):
         found.append(finding)
         if not as_json:
             typer.echo(finding.line(translated, padded))
@@ -239,9 +310,3 @@ def main(arguments: Sequence[str] | None = None) -> None:
     set_program_name(name)
     with writable_output():
         app(arguments, prog_name=name)
-
-
-def start() -> None:
-    """Run `timbre-studio` as it is installed: without a command it starts the studio."""
-    given = sys.argv[1:]
-    main(["serve", *given] if given in ([], ["--verbose"]) else given)

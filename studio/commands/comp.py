@@ -16,6 +16,7 @@ from studio.commands.progress import progress_bar
 from studio.commands.recordings import find_recording
 from studio.commands.result_names import ResultNames, free_path
 from studio.commands.wording import say, translated
+from studio.settings.options import option
 
 if TYPE_CHECKING:  # the engine takes seconds to load
     from engine.provenance.statement import Statement
@@ -27,19 +28,16 @@ def comp(
     takes: Annotated[list[Path], typer.Argument(metavar="TAKE...", help=tr("Its takes, as `convert` wrote them."))],
     choose: Annotated[
         str | None,
-        typer.Option(
-            metavar="1,2,1",
-            help=tr(
+        option(
+            "1,2,1",
+            tr(
                 "The take for each phrase, 1 for the first; the last counts for all that follow. Without it, lists the "
                 "phrases."
             ),
         ),
     ] = None,
     output: Annotated[
-        str | None,
-        typer.Option(
-            "-o", "--output", metavar="OUT|-", help=tr("A file, or - for standard output. Default: TAKE.comp.wav.")
-        ),
+        str | None, option("OUT|-", tr("A file, or - for standard output. Default: TAKE.comp.wav."), "-o", "--output")
     ] = None,
     form: Form = None,
     overwrite: Overwrite = False,

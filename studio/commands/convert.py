@@ -1,27 +1,30 @@
 """`convert`: convert recordings to another voice, each into its takes, or one into a song."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields, replace
 from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from engine.cores import begin_loading_torch
-from engine.errors import SettingsError
+from engine.errors import EngineError, SettingsError
 from engine.files import on_track
-from engine.songs.parts import KEEP
 from engine.texts import tr
+from engine.torch_loading import load_for_graphics
 from studio.commands.arguments import DEFAULT_VOICE, RESULTS, AsJson, Form, Threads, Track, VoiceId
 from studio.commands.failures import in_one_sentence
+from studio.commands.garbage import collect_from_here
 from studio.commands.known_voices import refuse_unknown_voice
 from studio.commands.piped import STREAM, refuse_beside_sound, to_standard_output
+from studio.commands.reading_ahead import keep_what_was_loaded
 from studio.commands.recordings import find_recordings
 from studio.commands.result_names import ResultNames
 from studio.commands.results_text import TakesPrinter, print_song
 from studio.commands.song_options import SongOptions
-from studio.settings.options import DeviceOption, read_settings
+from studio.settings.options import DeviceOption, option, read_settings
 
 if TYPE_CHECKING:  # the engine takes seconds to load
     from engine.audio.result_format import ResultFormat
@@ -29,6 +32,15 @@ if TYPE_CHECKING:  # the engine takes seconds to load
     from studio.commands.takes import TakesWanted
 
 _SONGS = tr("Songs and several voices")
+_OUTPUT = tr(
+    "A file (.wav, .flac, .mp3, .m4a, .ogg, .aiff), a folder, which is made, a template as "
+    "out/{name}.{voice}.{take}.flac, or - for standard output. Default: named after the recording and the "
+    "voice, in this folder."
+)
+_EFFECTS = tr(
+    "EQ, dynamics and reverb on the takes: clean, vocal, speech, hall or off. (Default: off, or the preset's.)"
+)
+_JOBS = tr("How many recordings to convert side by side; they share the cores, and the results are the same.")
 
 Recordings = Annotated[
     list[Path],
@@ -43,123 +55,67 @@ Recordings = Annotated[
 def convert(
     sources: Recordings,
     voice: VoiceId = DEFAULT_VOICE,
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="FILE|FOLDER|TEMPLATE|-",
-            rich_help_panel=RESULTS,
-            help=tr(
-                "A file (.wav, .flac, .mp3, .m4a, .ogg, .aiff), a folder, which is made, a template as "
-                "out/{name}.{voice}.{take}.flac, or - for standard output. Default: named after the recording and the "
-                "voice, in this folder."
-            ),
-        ),
-    ] = None,
+    output: Annotated[str | None, option("FILE|FOLDER|TEMPLATE|-", _OUTPUT, "-o", "--output", panel=RESULTS)] = None,
     form: Form = None,
     overwrite: Annotated[
-        bool,
-        typer.Option(
-            "--overwrite", rich_help_panel=RESULTS, help=tr("Replace files that exist; else a result gets a number.")
-        ),
+        bool, option(None, tr("Replace files that exist; else a result gets a number."), "--overwrite", panel=RESULTS)
     ] = False,
     skip_existing: Annotated[
-        bool,
-        typer.Option(
-            "--skip-existing", rich_help_panel=RESULTS, help=tr("Leave recordings out whose results are there.")
-        ),
+        bool, option(None, tr("Skip recordings that already have results."), "--skip-existing", panel=RESULTS)
     ] = False,
     project: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", rich_help_panel=RESULTS, help=tr("The name of its project. Default: as the recording's.")
-        ),
+        str | None, option("NAME", tr("The name of its project. Default: as the recording's."), panel=RESULTS)
     ] = None,
     no_project: Annotated[
-        bool, typer.Option("--no-project", rich_help_panel=RESULTS, help=tr("Keep nothing of it in the studio."))
+        bool, option(None, tr("Keep nothing of it in the studio."), "--no-project", panel=RESULTS)
     ] = False,
     dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", rich_help_panel=RESULTS, help=tr("Only print what the results would be called.")),
+        bool, option(None, tr("Only print what the results would be called."), "--dry-run", panel=RESULTS)
     ] = False,
     preset: Annotated[
         str,
-        typer.Option(
-            metavar="auto|melodic|rhythmic|spoken|NAME",
-            help=tr("Settings for singing, rap or speech, or saved on the page; auto detects the style."),
+        option(
+            "auto|melodic|rhythmic|spoken|NAME",
+            tr("Settings for singing, rap or speech, or saved on the page; auto detects the style."),
         ),
     ] = "auto",
-    effects: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PRESET",
-            help=tr(
-                "EQ, dynamics and reverb on the takes: clean, vocal, speech, hall or off. "
-                "(Default: off, or the preset's.)"
-            ),
-        ),
-    ] = None,
-    scores: Annotated[
-        bool, typer.Option("--scores", help=tr("Show how much of the performance each take kept."))
-    ] = False,
+    effects: Annotated[str | None, option("PRESET", _EFFECTS)] = None,
+    scores: Annotated[bool, option(None, tr("Show how much of the performance each take kept."), "--scores")] = False,
     as_json: AsJson = False,
     device: DeviceOption = "auto",
     threads: Threads = None,
-    jobs: Annotated[
-        int,
-        typer.Option(
-            "--jobs",
-            metavar="N",
-            min=1,
-            max=64,
-            help=tr("How many recordings to convert side by side; they share the cores, and the results are the same."),
-        ),
-    ] = 1,
+    jobs: Annotated[int, typer.Option("--jobs", metavar="N", min=1, max=64, help=_JOBS)] = 1,
     track: Track = None,
-    separate: Annotated[
-        bool, typer.Option("--separate", help=tr("FILE is a whole song."), rich_help_panel=_SONGS)
-    ] = False,
+    separate: Annotated[bool, option(None, tr("FILE is a whole song."), "--separate", panel=_SONGS)] = False,
     backing: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE|keep",
-            rich_help_panel=_SONGS,
-            help=tr("Mix with this instrumental, or what is left of the song."),
-        ),
+        str | None, option("FILE|keep", tr("Mix with this instrumental, or what is left of the song."), panel=_SONGS)
     ] = None,
     offset: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SECONDS", rich_help_panel=_SONGS, help=tr("How much later than the backing the vocal begins.")
-        ),
+        float | None, option("SECONDS", tr("How much later than the backing the vocal begins."), panel=_SONGS)
     ] = None,
     part: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            '"1:42 ID"',
+            tr("Switch to another voice at this time, or keep the original; repeatable."),
             "--from",
-            metavar='"1:42 ID"',
-            rich_help_panel=_SONGS,
-            help=tr("From there another voice, or keep. Repeat it."),
+            panel=_SONGS,
         ),
     ] = None,
     stem: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="FILE=ID", rich_help_panel=_SONGS, help=tr("A further singer's stem and voice, or =keep.")
-        ),
+        list[str] | None, option("FILE=ID", tr("A further singer's stem and voice, or =keep."), panel=_SONGS)
     ] = None,
-    vocal_db: Annotated[
-        float, typer.Option(metavar="-60..12", rich_help_panel=_SONGS, help=tr("The vocal's fader in the mix."))
-    ] = 0.0,
+    vocal_db: Annotated[float, option("-60..12", tr("The vocal's fader in the mix."), panel=_SONGS)] = 0.0,
     **given: str | None,
 ) -> None:
     """Convert recordings to another voice; prints the path of each result."""
     recordings = [on_track(one, track) for one in find_recordings(sources)]
     song = SongOptions(separate, backing, offset, part or (), stem or (), vocal_db)
-    if not (song.is_used and voice == KEEP):
-        refuse_unknown_voice(voice)
+    for one in song.voices(voice) if song.is_used else [voice]:
+        refuse_unknown_voice(one)
     values, written = _read(given)
+    if not _is_own(preset):
+        _preset(preset)  # a name that is wrong is refused before the engine is loaded
     if output == STREAM:
         refuse_beside_sound({"--json": as_json, "--dry-run": dry_run, "--skip-existing": skip_existing})
         if len(recordings) > 1:
@@ -174,23 +130,26 @@ def convert(
         if project is not None and no_project:
             raise SettingsError(tr("Choose one of --project and --no-project."))
         names.check(recordings, dry_run)
+        if not dry_run:
+            _load_engine(device)
         settings = {**_preset(preset).settings, **values}
         if output == STREAM and int(settings.get("takes", 1)) > 1:
             raise SettingsError(tr("-o - writes one take: leave --takes out, or name a file or a folder."))
         if dry_run:
             _print_names(recordings, voice, song, settings, names)
             return
-        begin_loading_torch()  # while the modules of the studio are imported
         wanted = replace(
             _wanted(voice, _preset(preset), values, effects, written, names, device),
             project=project, is_kept=not no_project, threads=threads, jobs=jobs,
         )  # fmt: skip
+        collect_from_here()
         if song.is_used:
             from studio.commands.songs import convert_song
 
             print_song(convert_song(recordings[0], song, wanted), as_json)
         else:
             _convert_each(recordings, wanted, TakesPrinter(scores, as_json, preset, several=len(recordings) > 1))
+        keep_what_was_loaded()
 
 
 def _print_names(
@@ -233,6 +192,23 @@ def _read(given: Mapping[str, str | None]) -> "tuple[dict[str, Any], ResultForma
     return {name: getattr(settings, name) for name in asked}, form
 
 
+def _load_engine(device: str) -> None:
+    """Load the engine; on the processor its networks, beside the modules of the studio. Raises SettingsError."""
+    import_module("engine.conversion.convert")  # what the installation lacks is said here
+    from engine.devices import working_device
+    from engine.voices.voice import prepare_base
+
+    if working_device(device).kind == "cpu":
+        Thread(target=_prepared, args=(prepare_base,), name="networks").start()
+    else:
+        load_for_graphics()
+
+
+def _prepared(prepare: Callable[[], None]) -> None:
+    with suppress(EngineError):  # which whoever needs them meets too
+        prepare()
+
+
 def _wanted(
     voice: str,
     preset: "Preset",
@@ -242,12 +218,9 @@ def _wanted(
     names: ResultNames,
     device: str,
 ) -> "TakesWanted":
-    from engine.devices import working_device
     from studio.actions.conversions.conversion import ConversionRequest
     from studio.commands.takes import TakesWanted
 
-    import_module("engine.conversion.convert")  # what the installation lacks is said here
-    working_device(device)
     request = ConversionRequest(
         voice, {**preset.settings, **values}, preset.style, untrained=True,
         effects=preset.effects if effects is None else effects,
@@ -257,11 +230,17 @@ def _wanted(
 
 def _preset(name: str) -> "Preset":
     """Return a preset of the program, or one that was saved. Raises NotFound."""
-    from engine.conversion.settings import AUTO, ConversionSettings
     from studio.actions.account import Preset, find_preset
     from studio.commands.in_process import local_studio
 
-    if name == AUTO or name in ConversionSettings.presets:
+    if _is_own(name):
         return Preset(name, {})
     with local_studio() as studio:
         return find_preset(studio, studio.local, name)
+
+
+def _is_own(preset: str) -> bool:
+    """Return whether a preset is one of the program's, which every installation has."""
+    from engine.conversion.settings import AUTO, ConversionSettings
+
+    return preset == AUTO or preset in ConversionSettings.presets

@@ -10,6 +10,7 @@ import typer
 from engine.errors import AudioError
 from engine.provenance.installation import SWITCHED_OFF, Installation
 from engine.texts import tr
+from studio.commands.arguments import AsJson
 from studio.commands.failures import in_one_sentence
 from studio.commands.parsing import command_group
 from studio.commands.piped import shown_path
@@ -22,7 +23,7 @@ credentials = command_group(tr("Show or replace the certificate that signs resul
 @in_one_sentence
 def verify(
     files: Annotated[list[Path], typer.Argument(metavar="FILE|-", help=tr("Audio files; - is standard input."))],
-    as_json: Annotated[bool, typer.Option("--json", help=tr("Print JSON."))] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show whether files were made here, by another, or changed since; exit status 1 if one has been changed.
 

@@ -14,14 +14,17 @@ from engine.errors import ProfileError
 from engine.files import on_track
 from engine.progress import Report
 from engine.texts import tr
-from studio.commands.arguments import Overwrite, Track
+from studio.commands.arguments import AsJson, Overwrite, Track
 from studio.commands.failures import in_one_sentence
+from studio.commands.known_voices import may_be_voice, refuse_unknown_voice
+from studio.commands.path_arguments import refuse_missing
 from studio.commands.plot_files import refuse_unknown_plot, write_figure
 from studio.commands.progress import progress_bar
 from studio.commands.report_text import report_lines
 from studio.commands.result_names import free_path
 from studio.commands.wording import say, translated
 from studio.errors import NotFound
+from studio.settings.options import option
 
 if TYPE_CHECKING:  # the engine takes seconds to load
     from engine.datasets.report import DataReport
@@ -58,13 +61,16 @@ def create(
     track: Track = None,
     remove_music: Annotated[
         bool,
-        typer.Option(
+        option(
+            None,
+            tr("Take the voice out of recordings that have music, with `separation`; the originals are kept."),
             "--remove-music",
-            help=tr("Take the voice out of recordings that have music, with `separation`; the originals are kept."),
         ),
     ] = False,
 ) -> None:
     """Create a voice from recordings and examine them; prints the voice's id, which `train` takes."""
+    for path in source:
+        refuse_missing(path)
     from studio.actions.voices.datasets import create_examined
     from studio.commands.in_process import local_studio
     from studio.store.catalogue import find_model
@@ -108,11 +114,13 @@ def report(
     source: Annotated[
         str, typer.Argument(metavar="ZIP|FOLDER|ID", help=tr("Recordings, or the id of a voice created from some."))
     ],
-    as_json: Annotated[bool, typer.Option("--json", help=tr("Print JSON."))] = False,
-    plot: Annotated[Path | None, typer.Option(metavar="OUT", help=tr("Write a chart: .png, .svg or .pdf."))] = None,
+    as_json: AsJson = False,
+    plot: Annotated[Path | None, option("OUT", tr("Write a chart: .png, .svg or .pdf."))] = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Report how suitable recordings are for a voice, what is wrong with each, and how to fix it."""
+    if not Path(source).exists():
+        (refuse_unknown_voice if may_be_voice(source) else refuse_missing)(source)
     refuse_unknown_plot(plot)
     plot = plot and free_path(plot, overwrite)
     with progress_bar() as progress:

@@ -1,6 +1,7 @@
 """What is typed most often of each command: on top of its help, and tried by a test as far as typing goes."""
 
 EXAMPLES = {
+    "": ("serve", "convert vocal.wav --voice koguchi", "doctor"),  # of the program itself
     "serve": (
         "serve",
         "serve --port 8000 --open-page off",
@@ -115,7 +116,7 @@ MOST_USED = {
     },
     "serve": {"host", "port", "base_url", "open_page", "verbose"},
     "train": {"estimate", "afresh", "epochs"},
-    "live": {"voice", "source", "output", "channel", "devices", "transpose"},
+    "live": {"voice", "source", "output", "second", "channel", "devices", "transpose"},
     "create": {"name", "consent_by", "consent_statement", "licence"},
 }  # fmt: skip
 ALWAYS = {"help", "quiet"}

@@ -1,18 +1,14 @@
 """Open the studio in this process, with the server's tables, whether or not a server is running.
+Each task is claimed in the transaction that queues it, so that no worker takes it."""
 
-Tasks run here instead of in a worker: each is claimed in the transaction that queues it, so that no worker takes it,
-and appears in the history like any other.
-"""
-
-import logging
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import fields, replace
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, cast
 
-import structlog
 from sqlalchemy import Connection
 
 from engine.errors import Cancelled
@@ -31,6 +27,9 @@ from studio.settings.service import ServiceSettings
 from studio.store.studio import Studio, open_studio
 from studio.store.tasks import Task, cancelled, claim_one, find, request_cancel
 
+if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger
+
 _LOOK_S = 0.25  # between checks of the task's progress
 _LONGEST_STALL_MINUTES = 10_000.0  # a terminal may be suspended for days
 
@@ -41,10 +40,8 @@ _LIMITS = ("longest_audio_minutes", "largest_conversion_minutes", "conversions_p
 
 @contextmanager
 def local_studio(limited: bool = True, threads: int | None = None) -> Iterator[Studio]:
-    """Open this installation's studio during the block.
-
-    limited: with the limits of the service. threads: cores that its tasks use here, by default as the environment says.
-    """
+    """Open this installation's studio during the block; limited: with the limits of the service.
+    threads: cores that its tasks use here, by default as the environment says."""
     service = load_service_settings({} if threads is None else {"threads": str(threads)})
     if not limited:
         highest = {one.name: one.metadata["maximum"] for one in fields(service) if one.name in _LIMITS}
@@ -60,9 +57,7 @@ def carry_out(
     studio: Studio, start: Callable[[Studio], object], device: str = "auto", time_left: bool = True
 ) -> Task | None:
     """Carry out the task that `start` queues, with a progress bar; return it completed, None if none is queued.
-
-    time_left: as for `progress_bar`. Raises StudioError if the task fails, Cancelled if it is stopped.
-    """
+    Raises StudioError if the task fails, Cancelled if it is stopped."""
     with progress_bar(time_left) as report:
         return carry_out_reporting(studio, start, report, device, VoiceCache())
 
@@ -100,18 +95,40 @@ def withdraw(studio: Studio, task: Task) -> None:
             end_training(connection, cancelled(connection, claimed))
 
 
+@dataclass(frozen=True)
+class _ErrorLog:
+    """The log of tasks that are carried out here: errors, on stderr. Only for one of them structlog is loaded."""
+
+    bound: Mapping[str, object] = field(default_factory=dict)
+
+    def bind(self, **facts: object) -> "_ErrorLog":
+        """Return a log that says these facts too."""
+        return _ErrorLog({**self.bound, **facts})
+
+    def info(self, event: str, **facts: object) -> None:
+        """Say nothing."""
+
+    warning = info
+
+    def error(self, event: str, **facts: object) -> None:
+        """Write an event with its facts."""
+        import structlog
+
+        log = structlog.wrap_logger(
+            structlog.PrintLogger(sys.stderr),
+            processors=[structlog.processors.format_exc_info, structlog.dev.ConsoleRenderer(colors=False)],
+        )
+        log.error(event, **self.bound, **facts)
+
+
 def _run(studio: Studio, task: Task, device: str, voices: VoiceCache) -> None:
     """Do the work of a task; afterwards the task is neither queued nor running."""
-    log = structlog.wrap_logger(
-        structlog.PrintLogger(sys.stderr),
-        processors=[structlog.processors.format_exc_info, structlog.dev.ConsoleRenderer(colors=False)],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
-    )
+    log = cast("FilteringBoundLogger", _ErrorLog())
     service = replace(studio.service, device=device, attempts=1, stalled_minutes=_LONGEST_STALL_MINUTES)
+    stopping, threads = Stopping(service.grace_s), service.threads or None
     context = WorkerContext(
-        studio.settings, service, studio.database, studio.storage, voices, Stopping(service.grace_s), log,
-        threads=service.threads or None,
-    )  # fmt: skip
+        studio.settings, service, studio.database, studio.storage, voices, stopping, log, threads=threads
+    )
     outcome = "given back"  # stays so after a second Ctrl-C, which nothing below catches
     try:
         outcome = run_task(context, task)

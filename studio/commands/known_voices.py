@@ -14,11 +14,8 @@ _DEMO = Path(__file__).parents[2] / "engine" / "weights" / "voices"  # as engine
 
 def refuse_unknown_voice(voice: str) -> None:
     """Raise SettingsError for a voice that is not there, with the one that was probably meant.
-
-    Where voices are kept on another machine, whoever loads the voice finds out.
-    """
-    service = load_service_settings()
-    if service.database_url or service.storage_url or voice in (known := list(voice_ids())):
+    Where voices are kept on another machine, whoever loads the voice finds out."""
+    if _are_elsewhere() or voice in (known := list(voice_ids())):
         return
     if meant := nearest(voice, known):
         raise SettingsError(
@@ -31,6 +28,16 @@ def refuse_unknown_voice(voice: str) -> None:
     raise SettingsError(tr("There is no voice '{voice}'. `timbre-studio voices` lists them.", voice=voice))
 
 
+def may_be_voice(text: str) -> bool:
+    """Return whether a text is the id of a voice, or was probably meant to be one."""
+    return _are_elsewhere() or nearest(text, list(voice_ids())) is not None
+
+
+def _are_elsewhere() -> bool:
+    service = load_service_settings()
+    return bool(service.database_url or service.storage_url)
+
+
 def complete_voice(beginning: str) -> list[str]:
     """Return the ids that begin so, for the shell's completion."""
     return sorted({one for one in voice_ids() if one.startswith(beginning)})
@@ -38,16 +45,7 @@ def complete_voice(beginning: str) -> list[str]:
 
 def voice_ids() -> Iterator[str]:
     """Yield the ids of the demo voices, the user's own, and those that have recordings alone."""
-    for folder in _folders():
-        yield from (home.name for home in _homes(folder))
-
-
-def _folders() -> tuple[Path, ...]:
     settings = load_settings()
-    return _DEMO, settings.voices, settings.datasets
-
-
-def _homes(folder: Path) -> list[Path]:
-    with suppress(OSError):
-        return [home for home in folder.iterdir() if home.is_dir() and not home.name.startswith(".")]
-    return []
+    for folder in (_DEMO, settings.voices, settings.datasets):
+        with suppress(OSError):
+            yield from (home.name for home in folder.iterdir() if home.is_dir() and not home.name.startswith("."))

@@ -10,15 +10,14 @@ from engine.files import write_atomically
 from engine.texts import tr
 from studio.commands.failures import in_one_sentence
 from studio.commands.wording import OPTION, known_language, terminal_language
+from studio.settings.options import option
 
 
 @in_one_sentence
 def lessons(
-    out: Annotated[
-        Path, typer.Option("--out", metavar="FOLDER", help=tr("Where to write them; files there are replaced."))
-    ],
+    out: Annotated[Path, option("FOLDER", tr("Where to write them; files there are replaced."), "-o", "--out")],
     language: Annotated[
-        str, typer.Option(OPTION, metavar="CODE", help=tr("Of their titles: de, ja, ... (Default: the terminal's.)"))
+        str, option("CODE", tr("Of their titles: de, ja, ... (Default: the terminal's.)"), OPTION)
     ] = "",
 ) -> None:
     """Write the lessons as a site that needs no server and no network; prints the path of its first page."""

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,8 @@ from engine.installed import add_extra
 from engine.texts import joined, ntr, numeral, tr
 from studio.commands.arguments import Overwrite, Threads, Track, compute_on
 from studio.commands.failures import in_one_sentence
-from studio.commands.known_voices import complete_voice
+from studio.commands.known_voices import complete_voice, refuse_unknown_voice
+from studio.commands.path_arguments import refuse_missing
 from studio.commands.result_names import free_path
 from studio.commands.wording import say, show, translated
 from studio.settings.options import read_settings
@@ -32,6 +33,7 @@ if TYPE_CHECKING:  # the engine takes seconds to load
     from engine.live.settings import LiveSettings
     from engine.voices.voice import Voice
     from studio.commands.live_keys import Keys
+    from studio.commands.live_outputs import SecondOutput
 
 _RATE = 48_000  # of devices and of the measurement
 _MIX = "mix"
@@ -48,7 +50,10 @@ def live(
     source: Annotated[
         str, typer.Option("--input", metavar="FILE|DEVICE", help=tr("A recording, or a device by number or name."))
     ] = "",
-    output: Annotated[str, typer.Option("--output", metavar="FILE|DEVICE", help=tr("A file or a device."))] = "",
+    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE|DEVICE", help=tr("A file or a device."))] = "",
+    second: Annotated[
+        str, typer.Option("--second-output", metavar="DEVICE", help=tr("A second output, to hear yourself."))
+    ] = "",
     channel: Annotated[
         str,
         typer.Option(
@@ -61,6 +66,9 @@ def live(
         Path | None, typer.Option("--record", metavar="FOLDER", help=tr("Also write dry.wav and converted.wav there."))
     ] = None,
     devices: Annotated[bool, typer.Option("--devices", help=tr("List the sound devices and end."))] = False,
+    tone: Annotated[
+        bool, typer.Option("--test-tone", help=tr("Play a tone of two seconds on the output and end."))
+    ] = False,
     measure: Annotated[
         float | None,
         typer.Option(
@@ -74,6 +82,13 @@ def live(
     if devices:
         typer.echo(_sounddevice().query_devices())
         return
+    if tone:
+        _play_tones(dict.fromkeys((output, second or output)))
+        return
+    refuse_unknown_voice(voice)
+    is_file = measure is None and Path(source).suffix.lower() in AUDIO_SUFFIXES
+    if is_file:
+        _check_files(source, output, {"--second-output": second, "--record": record})
     from engine.live.settings import LiveSettings
 
     settings, number = read_settings(LiveSettings(), given), _input_number(channel)
@@ -81,14 +96,28 @@ def live(
     compute_on(threads)
     if measure is not None:
         _measure(loaded, settings, measure, threads)
-    elif Path(source).suffix.lower() in AUDIO_SUFFIXES:
-        if Path(output).suffix.lower() not in AUDIO_SUFFIXES:
-            raise EngineError(tr("A recording is converted into a file: name it with --output."))
+    elif is_file:
         target = free_path(Path(output), overwrite, [Path(source)])
         _convert_file(on_track(source, track), target, loaded, settings, number)
         typer.echo(target)
     else:
-        _perform(loaded, settings, (source, output), number, record, threads)
+        _perform(loaded, settings, (source, output, second), number, record, threads)
+
+
+def _check_files(source: str, output: str, of_devices: Mapping[str, object]) -> None:
+    """Raise EngineError for what cannot be done with a recording, before anything heavy is loaded; of_devices: the
+    options that are for devices, with what was given."""
+    refuse_missing(source)
+    if not output:
+        raise EngineError(tr("A recording is converted into a file: name it with --output."))
+    if Path(output).suffix.lower() not in AUDIO_SUFFIXES:
+        raise EngineError(
+            tr('"{output}" is not the name of an audio file: a recording is converted into one, as live.wav, '
+               "and not played on a device.", output=output)
+        )  # fmt: skip
+    for option, given in of_devices.items():
+        if given:
+            raise EngineError(tr("{option} is for devices: leave it out for a recording.", option=option))
 
 
 def _input_number(channel: str) -> int | None:
@@ -117,6 +146,7 @@ def _convert_file(source: Path, target: Path, voice: "Voice", settings: "LiveSet
     from engine.analysis.recording import analyse
     from engine.analysis.voice_presence import SILENT
     from engine.audio.files import Audio, read_audio, write_audio
+    from engine.live.delay_measurement import expected_delay_s
     from engine.live.inputs import Inputs
     from engine.live.session import convert_recording, live_statement
     from studio.commands.progress import progress_bar
@@ -141,7 +171,7 @@ def _convert_file(source: Path, target: Path, voice: "Voice", settings: "LiveSet
         tr(
             "{name}; live this would come {delay_s} ms later.",
             name=voice.card.name,
-            delay_s=numeral(1000 * converter.delay_s, ".0f"),
+            delay_s=numeral(1000 * expected_delay_s(converter), ".0f"),
         )
     )
 
@@ -208,12 +238,12 @@ def _device(name: str) -> int | str | None:
 def _perform(
     voice: "Voice",
     settings: "LiveSettings",
-    names: tuple[str, str],
+    names: tuple[str, str, str],
     number: int | None,
     record: Path | None,
     threads: int | None,
 ) -> None:
-    """Convert from device to device (names) until q, Ctrl-C, or the device is gone."""
+    """Convert from device to device, and a second one beside it (names), until q, Ctrl-C, or the device is gone."""
     sounddevice = _sounddevice()
     import torch
 
@@ -223,10 +253,12 @@ def _perform(
     from engine.live.pipe import ask_for_real_time, real_time
     from engine.live.session import TOO_SLOW, Performance
     from studio.commands.live_keys import Keys
+    from studio.commands.live_outputs import SecondOutput
 
     # a second one has no real time: beside a busy core, waiting for it makes gaps
     torch.set_num_threads(threads or 1)
     devices = (_device(names[0]), _device(names[1]))
+    beside = SecondOutput(_device(names[2])) if names[2] else None
     count = _input_count(sounddevice, devices[0], number)
     rate = _usable_rate(sounddevice, devices, count)
     inputs = Inputs(count, number, rate)
@@ -245,20 +277,25 @@ def _perform(
                 scheduled.append(ask_for_real_time())
             try:
                 outdata[:, 0] = performance.exchange(inputs.take(indata.T))
+                if beside is not None:
+                    beside.give(outdata[:, 0])
             except Exception as cause:  # it has faded out, and the main thread says why
                 outdata.fill(0)
                 raise sounddevice.CallbackStop from cause
 
-        stream: Stream | None = _opened(stack, sounddevice, devices, count, rate, callback)
+        opened = partial(_opened, stack, sounddevice, count, rate, callback, beside)
+        stream: Stream | None = opened(devices)
         say(tr("Use headphones. Keys: t and g transpose, b bypass, n next voice, p push to talk, q ends."))
         slow = complained = False
-        reopen = partial(_reopened, stack, sounddevice, _names_of(sounddevice, devices), count, rate, callback)
+        reopen = partial(_reopened, sounddevice, partial(opened, _names_of(sounddevice, devices)))
         while stream is not None and (stream.active or performance.failure is None) and keys.look():
             if not stream.active and performance.failure is None:
                 stream = _awaited(keys, reopen)
                 continue
             _show(converter, performance.report.glitches)
             performance.flush()
+            if beside is not None:
+                beside.look()
             time.sleep(0.1)
             if not complained and inputs.complaint is not None:
                 complained = True
@@ -269,6 +306,13 @@ def _perform(
                 typer.echo("\n" + _too_slow(settings), err=True)
         if performance.failure is not None:
             raise performance.failure
+
+
+def _play_tones(names: Iterable[str]) -> None:
+    from studio.commands.live_outputs import play_tone
+
+    for name in names:
+        play_tone(_sounddevice(), _device(name))
 
 
 def _names_of(sounddevice: ModuleType, devices: _Devices) -> _Devices:
@@ -293,25 +337,30 @@ def _awaited(keys: "Keys", reopen: "Callable[[], Stream]") -> "Stream | None":
     raise EngineError(tr("The sound device is gone: connect it and start again."))
 
 
-def _reopened(
-    stack: ExitStack, sounddevice: ModuleType, devices: _Devices, count: int, rate: int, callback: Callable[..., None]
-) -> "Stream":
+def _reopened(sounddevice: ModuleType, opened: "Callable[[], Stream]") -> "Stream":
     """Open devices that were gone. Raises EngineError while they are; no other is taken in their place."""
     sounddevice._terminate()  # PortAudio lists devices once, when it begins
     sounddevice._initialize()
-    return _opened(stack, sounddevice, devices, count, rate, callback)
+    return opened()
 
 
 def _opened(
-    stack: ExitStack, sounddevice: ModuleType, devices: _Devices, count: int, rate: int, callback: Callable[..., None]
+    stack: ExitStack,
+    sounddevice: ModuleType,
+    count: int,
+    rate: int,
+    callback: Callable[..., None],
+    beside: "SecondOutput | None",
+    devices: _Devices,
 ) -> "Stream":
-    """Open the devices, `count` inputs and an output, and start them. Raises EngineError."""
+    """Open the devices, `count` inputs and one output or two, and start them. Raises EngineError."""
     from engine.live.delay_measurement import PIECE_MS
 
+    piece = rate * PIECE_MS // 1000
     try:
-        return stack.enter_context(
+        stream: Stream = stack.enter_context(
             sounddevice.Stream(
-                samplerate=rate, blocksize=rate * PIECE_MS // 1000, channels=(count, 1), dtype="float32",
+                samplerate=rate, blocksize=piece, channels=(count, 1), dtype="float32",
                 latency="low", device=devices, callback=callback,
             )
         )  # fmt: skip
@@ -319,6 +368,9 @@ def _opened(
         raise EngineError(
             tr("The sound device cannot be used: {cause}. --devices lists those there are.", cause=cause)
         ) from cause
+    if beside is not None:
+        beside.open(stack, sounddevice, rate, piece)
+    return stream
 
 
 def _input_count(sounddevice: ModuleType, device: int | str | None, number: int | None) -> int:

@@ -1,7 +1,10 @@
 """`mix`: a vocal with its backing."""
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,7 +15,11 @@ from studio.commands.piped import to_standard_output
 from studio.commands.progress import progress_bar
 from studio.commands.result_names import ResultNames, free_path
 from studio.commands.wording import say
-from studio.settings.options import read_settings
+from studio.settings.options import option, read_settings
+
+if TYPE_CHECKING:  # the engine takes seconds to load
+    from engine.audio.result_format import ResultFormat
+    from engine.provenance.installation import Installation
 
 
 @in_one_sentence
@@ -21,23 +28,17 @@ def mix(
     backing: Annotated[Path, typer.Argument(metavar="BACKING|-", help=tr("The instrumental."))],
     output: Annotated[
         str,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="OUT|-",
-            help=tr("A file (.wav, .flac, .mp3, .m4a, .ogg, .aiff), or - for standard output."),
+        option(
+            "OUT|-", tr("A file (.wav, .flac, .mp3, .m4a, .ogg, .aiff), or - for standard output."), "-o", "--output"
         ),
     ],
     form: Form = None,
     original: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help=tr("What the vocal was converted from: its loudness and place are kept.")),
+        Path | None, option("FILE", tr("What the vocal was converted from: its loudness and place are kept."))
     ] = None,
-    offset: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help=tr("How much later than the backing the vocal begins."))
-    ] = None,
-    vocal_db: Annotated[float, typer.Option(metavar="-60..12", help=tr("The vocal's fader."))] = 0.0,
-    backing_db: Annotated[float, typer.Option(metavar="-60..12", help=tr("The backing's fader."))] = 0.0,
+    offset: Annotated[float | None, option("SECONDS", tr("How much later than the backing the vocal begins."))] = None,
+    vocal_db: Annotated[float, option("-60..12", tr("The vocal's fader."))] = 0.0,
+    backing_db: Annotated[float, option("-60..12", tr("The backing's fader."))] = 0.0,
     overwrite: Overwrite = False,
     **given: str | None,
 ) -> None:
@@ -47,7 +48,6 @@ def mix(
     from engine.provenance.verification import statement_of
     from engine.songs.alignment import align
     from engine.songs.mixing import Fader, Lane, mix_files
-    from studio.commands.rendering import rendered_in
     from studio.settings.environment import installation_of, load_service_settings, load_settings
 
     written = read_settings(ResultFormat(), given)
@@ -75,3 +75,26 @@ def mix(
         if done.gain_db:
             say(tr("Both are {gain_db} dB lower, so that nothing clips.", gain_db=numeral(-done.gain_db, ".1f")))
         typer.echo(target)
+
+
+@contextmanager
+def rendered_in(
+    targets: Sequence[Path], source: Path, form: "ResultFormat", installation: "Installation | None"
+) -> Iterator[list[Path]]:
+    """Yield paths to render to, which become the targets in this form; source: whose rate they get back."""
+    from engine.audio.files import open_audio
+    from engine.audio.result_files import write_result
+    from engine.audio.result_format import DEPTHS
+    from engine.provenance.verification import statement_of
+    from engine.units import SAMPLE_RATE
+
+    with open_audio(source) as opened:
+        rate = form.rate_for(opened.rate, targets[0].suffix)
+    if rate == SAMPLE_RATE and form.depth == DEPTHS[0]:  # as it is rendered
+        yield list(targets)
+        return
+    with TemporaryDirectory() as folder:
+        rendered = [Path(folder) / f"{number}.wav" for number in range(len(targets))]
+        yield rendered
+        for path, target in zip(rendered, targets, strict=True):
+            write_result(path, target, form, source, statement_of(path, installation), installation)

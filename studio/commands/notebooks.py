@@ -15,6 +15,7 @@ from engine.texts import tr
 from studio.commands.failures import in_one_sentence
 from studio.commands.wording import OPTION, known_language, say, terminal_language
 from studio.languages.known import ENGLISH
+from studio.settings.options import option
 
 FOLDER = Path(__file__).parents[2] / "notebooks"  # in the project's folder
 _KIND = ".ipynb"
@@ -42,12 +43,8 @@ class Notebook(TypedDict):
 
 @in_one_sentence
 def notebooks(
-    out: Annotated[
-        Path, typer.Option("--out", metavar="FOLDER", help=tr("Where to write them; files there are replaced."))
-    ],
-    language: Annotated[
-        str, typer.Option(OPTION, metavar="CODE", help=tr("Their language: de, ja, ... (Default: the terminal's.)"))
-    ] = "",
+    out: Annotated[Path, option("FOLDER", tr("Where to write them; files there are replaced."), "-o", "--out")],
+    language: Annotated[str, option("CODE", tr("Their language: de, ja, ... (Default: the terminal's.)"), OPTION)] = "",
 ) -> None:
     """Write the notebooks in a language: their prose translated, their code as it is; prints their paths."""
     code = known_language(language) if language else terminal_language()
@@ -62,7 +59,7 @@ def notebooks(
 def lab(
     context: typer.Context,
     out: Annotated[
-        Path, typer.Option("--out", metavar="FOLDER", help=tr("Where your copies of the notebooks are, or will be."))
+        Path, option("FOLDER", tr("Where your copies of the notebooks are, or will be."), "-o", "--out")
     ] = Path("timbre-studio-notebooks"),
 ) -> None:
     """Open the notebooks in JupyterLab: copies of them in a folder of yours, where none of your files is replaced.
@@ -112,10 +109,8 @@ def _in_language(path: Path, code: str) -> bytes:
 
 
 def translated_notebook(notebook: Notebook, translate: Callable[[str], str], code: str) -> Notebook:
-    """Return a notebook with its prose translated and a cell that makes its widgets speak the language `code`.
-
-    Its outputs are left out: they are in English, until it is run.
-    """
+    """Return a notebook with its prose translated, and a cell that makes its widgets speak the language `code`.
+    Its outputs, which are English, are left out."""
     from studio.languages.prose import pieces_of_markdown
 
     cells: list[Cell] = []

@@ -31,11 +31,8 @@ class _Raw(io.FileIO):
 
 @contextmanager
 def writable_output() -> Iterator[None]:
-    """Replace characters that the terminal cannot show; print one sentence, with exit status 1, where nothing can be
-    written. A pipe whose reader has left ends the command without a word.
-
-    Other errors pass, and so does SystemExit.
-    """
+    """Replace characters that the terminal cannot show; end in one sentence where nothing can be written.
+    A pipe whose reader has left ends the command without a word."""
     sys.stdout, sys.stderr = _lenient(sys.stdout), _lenient(sys.stderr)
     try:
         try:

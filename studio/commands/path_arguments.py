@@ -35,6 +35,12 @@ def read_pasted_paths(command: "Command") -> None:
             own["process_value"] = partial(_processed, parameter, parameter.process_value)
 
 
+def refuse_missing(path: str | Path) -> None:
+    """Raise SettingsError for a file or folder that is not there, before anything heavy is loaded."""
+    if not Path(path).exists():
+        raise SettingsError(tr('There is no file or folder "{path}".', path=path))
+
+
 def _takes_paths(parameter: _Parameter) -> bool:
     annotation = parameter.type_descriptor.annotation
     is_result = bool(_RESULTS.intersection(parameter.opts))
@@ -54,9 +60,8 @@ def _processed(parameter: _Parameter, process: _Process, ctx: "Context", value: 
 def _read(parameter: _Parameter, context: "Context", text: str) -> str:
     """Return a path. Raises SettingsError for one that is empty, and for a result that cannot be a file."""
     is_result = bool(_RESULTS.intersection(parameter.opts))
-    if STREAM in (parameter.metavar or "").replace("...", "").split("|") and (
-        text == STREAM if is_result else is_pipe(text)
-    ):
+    may_be_pipe = STREAM in (parameter.metavar or "").replace("...", "").split("|")
+    if may_be_pipe and (text == STREAM if is_result else is_pipe(text)):
         return text if is_result else brought_by(text, context)
     if (parameter.metavar or "").startswith(_WITH_VOICE):
         path, sign, voice = text.rpartition("=")
@@ -65,7 +70,9 @@ def _read(parameter: _Parameter, context: "Context", text: str) -> str:
     if not path:
         raise SettingsError(tr("A path is empty: name a file or a folder."))
     if is_result and _is_no_file(path):
-        raise SettingsError(tr('Results are files, and "{path}" is none: name a file or a folder.', path=path))
+        if may_be_pipe:
+            raise SettingsError(tr('"{path}" is not a regular file; use -o - to write to a pipe.', path=path))
+        raise SettingsError(tr('"{path}" is not a regular file; name a file or a folder.', path=path))
     return path
 
 

@@ -1,8 +1,5 @@
 """Sound through pipes: `-` in place of a recording is standard input, in place of a result standard output.
-
-Both are whole files on the disk meanwhile: a conversion measures all of a recording before it begins, and the headers
-of most formats are written last.
-"""
+Both are whole files meanwhile: a conversion measures all of a recording first, and most headers are written last."""
 
 import io
 import shutil
@@ -33,9 +30,7 @@ def is_pipe(text: str) -> bool:
 
 def brought_by(text: str, context: "Context") -> str:
     """Return the path of a file with what a pipe brings, there until the command ends.
-
-    Raises SettingsError for a terminal, AudioError where nothing comes or the disk is full.
-    """
+    Raises SettingsError for a terminal, AudioError where nothing comes or the disk is full."""
     known: dict[str, str] = context.meta.setdefault(__name__, {})
     if text not in known:
         if text == STREAM and sys.stdin.isatty():
@@ -67,10 +62,7 @@ def _kept(pipe: BinaryIO, path: Path) -> Path:
 @contextmanager
 def to_standard_output(output: str, form: str | None) -> Iterator[str]:
     """Yield where to write a result: `output`, or a file that goes to standard output when the block succeeds.
-
-    What the block prints there is dropped then, so that nothing but sound comes out. form: of the sound, as wav. Raises
-    SettingsError if standard output is a terminal.
-    """
+    What the block prints there is dropped then. Raises SettingsError if standard output is a terminal."""
     if output != STREAM:
         yield output
         return

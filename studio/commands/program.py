@@ -11,9 +11,7 @@ from studio.commands.wording import BY_MODULE, PROGRAM
 
 def installed_name(called: str) -> str:
     """Return what to type for this program: its command's name where that is found, else its path.
-
-    called: the program's own first argument. Only where no command is installed it is `python -m studio`.
-    """
+    called: the program's own first argument. Only where no command is installed it is `python -m studio`."""
     by_name = Path(called).stem == PROGRAM
     script = Path(called) if by_name else Path(sys.executable).with_name(NAME + (".exe" if os.name == "nt" else ""))
     found = shutil.which(PROGRAM)

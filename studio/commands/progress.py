@@ -19,13 +19,8 @@ LINE_EVERY_S = 60.0  # where there is no terminal for a bar
 
 @contextmanager
 def progress_bar(time_left: bool = True, clock: Callable[[], float] = time.monotonic) -> Iterator[Report]:
-    """Show a bar on stderr that disappears when the work ends; without a terminal, a line a minute; nothing if quiet.
-
-    time_left: whether to estimate it from the fraction; unnecessary if the messages state it. clock: in seconds.
-
-    Yields the `report` callback for the engine. After Ctrl-C or a termination signal its next call raises Cancelled, so
-    that the engine can clean up; a second Ctrl-C stops at once.
-    """
+    """Yield a `report` that shows a bar on stderr; without a terminal, a line a minute; nothing if quiet.
+    After Ctrl-C or a termination signal its next call raises Cancelled; a second Ctrl-C stops at once."""
     console = Console(stderr=True)
     quiet, translate, shown_at = is_quiet(), speaker(), clock()
     columns: list[ProgressColumn] = [TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn()]

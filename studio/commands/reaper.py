@@ -29,7 +29,8 @@ def reaper(
     if not (place if folder else place.parent).is_dir():
         raise EngineError(
             tr(
-                'REAPER has no folder "{folder}" here. In REAPER, choose Options > Show REAPER resource path, and give the '
+                'REAPER has no folder "{folder}" here. In REAPER, choose Options > Show REAPER resource '
+                "path, and give the "
                 "folder Scripts in it to this command.",
                 folder=place,
             )

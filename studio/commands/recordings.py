@@ -7,6 +7,7 @@ from pathlib import Path
 from engine.audio.containers import AUDIO_SUFFIXES
 from engine.errors import AudioError, EngineError
 from engine.texts import ntr, tr
+from studio.commands.result_names import made_with
 from studio.commands.wording import say
 
 _RESULTS = tr("Results of earlier conversions in this folder are left out; name them to convert them.")
@@ -14,11 +15,8 @@ _RESULTS = tr("Results of earlier conversions in this folder are left out; name 
 
 def find_recordings(given: Sequence[Path]) -> list[Path]:
     """Return the files that are meant, each once: a folder's recordings are those in it and below, by name.
-
-    Results of earlier conversions are left out, of folders and beside other files, as a shell gives them for a pattern;
-    that is said. Where nothing else is named, they are meant. A pattern, which Windows leaves to
-    the program, is what it matches. Raises AudioError for what is not there, and for a folder without recordings.
-    """
+    Results of earlier conversions are left out, unless nothing else is named. A pattern, which Windows leaves to
+    the program, is what it matches. Raises AudioError for what is not there."""
     found = dict.fromkeys(path for one in _without_results(given) for path in _meant(one))
     return list({path.resolve(): path for path in reversed(found)}.values())[::-1]
 
@@ -63,6 +61,11 @@ def _meant(given: Path) -> Iterator[Path]:
 
 
 def _is_result(path: Path) -> bool:
+    """Return whether this program made a file, by its own word or that of the vocal or mix it was made with."""
+    return _says_so(path) or any(_says_so(one) for one in made_with(path) if one.is_file())
+
+
+def _says_so(path: Path) -> bool:
     """Return whether a file says that this program made it; one that cannot be read is refused when its turn comes."""
     from engine.provenance.verification import statement_of
 

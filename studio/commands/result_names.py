@@ -1,6 +1,7 @@
 """The names of results: in a folder, by a template, or one file; nothing is overwritten unless that is asked for."""
 
 import os
+import re
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from engine.texts import tr
 
 FIELDS = ("name", "voice", "take")
 _USUAL = ".wav"
+_LANE = re.compile(r"(?P<base>.+)\.(?:backing|stem\d+)")  # of a song: what no voice was made of, which bears no mark
 
 
 @dataclass(frozen=True)
@@ -60,10 +62,7 @@ class ResultNames:
 
     def check(self, recordings: Sequence[Path], is_tried: bool = False) -> None:
         """Make the folder, and refuse what cannot become the results of these recordings, before any work is done.
-
-        is_tried: nothing is made or written. Raises SettingsError for a name that does not fit them, AudioError for a
-        place that cannot be written to.
-        """
+        is_tried: nothing is made or written. Raises SettingsError, AudioError."""
         if self.overwrite and self.skip_existing:
             raise SettingsError(tr("Choose one of --overwrite and --skip-existing."))
         if self._is_template:
@@ -74,10 +73,11 @@ class ResultNames:
         if self._file is not None:
             refuse_overwriting(recordings[0], [self._file])
         if not is_tried:
-            target = self._file or self._folder / "results"
+            target = self._file or Path(self.output or "", "results")
             with writing_errors(target):
                 target.parent.mkdir(parents=True, exist_ok=True)
-            self._check_folder(target)
+                with tempfile.TemporaryFile(dir=target.parent):
+                    pass
 
     def takes(self, recording: Path, voice: str, takes: int) -> list[Named]:
         """Return the names of takes: vocal.kathleen.wav, vocal.kathleen.take2.wav, ..., or as the template has them."""
@@ -104,22 +104,18 @@ class ResultNames:
 
     def free(self, files: Sequence[Named], sources: Sequence[Path], is_tried: bool = False) -> list[Path]:
         """Return paths to write to: with a number where something has one of the names, unless it may be overwritten.
+        sources: recordings of the call, which are never overwritten: SettingsError. is_tried: no folder is made."""
+        paths = next(one for number in count(1) if self._is_free(one := _paths(files, number)))
+        for source in sources:
+            refuse_overwriting(source, paths)
+        self._taken.update(paths)
+        if self._file is None and not is_tried:
+            with writing_errors(paths[0]):
+                paths[0].parent.mkdir(parents=True, exist_ok=True)
+        return paths
 
-        sources: recordings of the call, which are never overwritten. is_tried: no folder is made. Raises SettingsError
-        for one of the sources.
-        """
-        for number in count(1):
-            paths = _paths(files, number)
-            if self._taken.intersection(paths) or not (self.overwrite or not any(map(os.path.lexists, paths))):
-                continue
-            for source in sources:
-                refuse_overwriting(source, paths)
-            self._taken.update(paths)
-            if self._file is None and not is_tried:
-                with writing_errors(paths[0]):
-                    paths[0].parent.mkdir(parents=True, exist_ok=True)
-            return paths
-        raise AssertionError("unreachable")
+    def _is_free(self, paths: Sequence[Path]) -> bool:
+        return not self._taken.intersection(paths) and (self.overwrite or not any(map(os.path.lexists, paths)))
 
     @property
     def _usual(self) -> str:
@@ -138,17 +134,13 @@ class ResultNames:
         return None if path.is_dir() or not path.suffix else path
 
     @property
-    def _folder(self) -> Path:
-        return Path(self.output or "")
-
-    @property
     def _template_suffix(self) -> str:
         return PurePath("x" + str(self.output).rpartition("}")[2]).suffix or self._usual
 
     def _base(self, recording: Path, voice: str) -> Path:
         if self._is_template:
             return self._filled(recording.stem, voice, 1)
-        return self._file or self._folder / fitting_name(recording.stem, f".{voice}{self._usual}")
+        return self._file or Path(self.output or "", fitting_name(recording.stem, f".{voice}{self._usual}"))
 
     def _filled(self, name: str, voice: str, take: int) -> Path:
         try:
@@ -158,19 +150,23 @@ class ResultNames:
             raise SettingsError(tr("A template of -o has {known} and no other braces.", known=known)) from cause
         return Path(filled if filled.endswith(self._template_suffix) else filled + self._template_suffix)
 
-    def _check_folder(self, target: Path) -> None:
-        with writing_errors(target), tempfile.TemporaryFile(dir=target.parent):
-            pass
-
 
 def free_path(path: Path, overwrite: bool, sources: Sequence[Path] = ()) -> Path:
     """Return where to write one file: numbered if something has its name, unless that may be overwritten.
-
-    Raises SettingsError if the name is that of one of the sources.
-    """
+    Raises SettingsError if the name is that of one of the sources."""
     for source in sources:
         refuse_overwriting(source, [path])
     return ResultNames(str(path), overwrite).free([Named(path)], sources)[0]
+
+
+def made_with(path: Path) -> list[Path]:
+    """Return the names of the vocal and of the mix that were made with a song's backing or stem; [] for other files.
+
+    >>> [one.name for one in made_with(Path("song.mia.backing.wav"))]
+    ['song.mia.vocal.wav', 'song.mia.mix.wav', 'song.mia.wav']
+    """
+    lane = _LANE.fullmatch(path.stem)
+    return [path.with_name(f"{lane['base']}{end}{path.suffix}") for end in (".vocal", ".mix", "")] if lane else []
 
 
 def _paths(files: Sequence[Named], number: int) -> list[Path]:

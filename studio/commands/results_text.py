@@ -1,6 +1,7 @@
 """What `convert` prints: paths as they come, or all as JSON at the end."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -8,16 +9,43 @@ import typer
 
 from engine.texts import ntr, numeral, tr
 from studio.commands.piped import shown_path
-from studio.commands.scores_text import print_scores, score_units
-from studio.commands.wording import complain, say
+from studio.commands.wording import complain, padded, say, translated
 
 if TYPE_CHECKING:  # the engine takes seconds to load
     from studio.commands.songs import Files
     from studio.commands.takes import Converted, Failed
 
+# score: how it is called, and its unit
+SCORES: Mapping[str, tuple[str, str]] = {
+    "pitch_accuracy": (tr("pitch accuracy"), "share"),
+    "pitch_corr": (tr("pitch correlation"), ""),
+    "voicing_error": (tr("voicing error"), "share"),
+    "leak_db": (tr("leak"), "dB"),
+    "length_error": (tr("length error"), "s"),
+    "pitch_seconds": (tr("voiced in both"), "s"),
+}
+
+
+def score_units() -> dict[str, str]:
+    """Return the unit of each score, for programs."""
+    return {name: unit for name, (_, unit) in SCORES.items()}
+
+
+def print_scores(take: int, scores: Mapping[str, float | None]) -> None:
+    typer.echo(translated(tr("Take {take}:", take=take)), err=True)
+    for name, (title, unit) in SCORES.items():
+        value = scores.get(name)
+        shown = translated(tr("does not apply")) if value is None else _written(value, unit)
+        typer.echo(f"  {padded(title, 20)}{shown}", err=True)
+
+
+def _written(value: float, unit: str) -> str:
+    if unit == "share":
+        return f"{100 * value:.1f} %"
+    return f"{value:.1f} dB" if unit == "dB" else f"{value:.3f} {unit}".rstrip()
+
 
 def print_song(files: "Files", as_json: bool) -> None:
-    """Print the files of a song."""
     if as_json:
         _print_json(conversions=[files])
         return

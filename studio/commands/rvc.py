@@ -6,10 +6,13 @@ from typing import Annotated
 import typer
 
 from engine.texts import tr
+from studio.commands.confirmation import ask_before_fetching
 from studio.commands.failures import in_one_sentence
+from studio.commands.known_voices import refuse_unknown_voice
 from studio.commands.parsing import command_group
 from studio.commands.progress import progress_bar
-from studio.commands.wording import confirm_or_abort, say, show
+from studio.commands.wording import say, show
+from studio.settings.options import option
 
 rvc = command_group(tr("Get ContentVec, which imported models of RVC need, and let them teach."), no_args_is_help=True)
 
@@ -39,8 +42,8 @@ def status() -> None:
 @rvc.command()
 @in_one_sentence
 def fetch(
-    small: Annotated[bool, typer.Option("--small", help=tr("Fetch the half-precision file of RVC: 190 MB."))] = False,
-    yes: Annotated[bool, typer.Option("--yes", help=tr("Do not ask."))] = False,
+    small: Annotated[bool, option(None, tr("Fetch the half-precision file of RVC: 190 MB."), "--small")] = False,
+    yes: Annotated[bool, option(None, tr("Do not ask."), "--yes")] = False,
 ) -> None:
     """Fetch ContentVec, check it against its pinned checksum, and store it in the data folder."""
     from engine.rvc.sources import SOURCES
@@ -49,18 +52,7 @@ def fetch(
     from studio.commands.in_process import local_studio
 
     source = SOURCES[1 if small else 0]
-    say(
-        tr(
-            "{name}, {megabytes} MB, licence {licence}, by {origin}: {url}",
-            name=source.name,
-            megabytes=source.megabytes,
-            licence=source.licence,
-            origin=source.origin,
-            url=source.url,
-        )
-    )
-    if not yes:
-        confirm_or_abort(tr("Fetch it?"))
+    ask_before_fetching(source, yes)
     with local_studio() as studio, progress_bar() as report:
         typer.echo(fetch_addition(studio, contentvec(source), report))
 
@@ -88,11 +80,12 @@ def teach(
         list[Path] | None,
         typer.Argument(metavar="RECORDINGS", help=tr("Dry vocals, or a zip, besides the bundled ones.")),
     ] = None,
-    name: Annotated[str, typer.Option(help=tr("The new voice's name. Default: that of the imported one."))] = "",
-    epochs: Annotated[int, typer.Option(help=tr("Epochs of the training that follows; 0 leaves it out."))] = 100,
-    device: Annotated[str, typer.Option(help=tr("Where to compute: auto, cpu, cuda, cuda:1, mps."))] = "auto",
+    name: Annotated[str, option(None, tr("The new voice's name. Default: that of the imported one."))] = "",
+    epochs: Annotated[int, option(None, tr("Epochs of the training that follows; 0 leaves it out."))] = 100,
+    device: Annotated[str, option(None, tr("Where to compute: auto, cpu, cuda, cuda:1, mps."))] = "auto",
 ) -> None:
     """Let an imported voice teach one of this studio: faster, and live. Prints the new voice's id."""
+    refuse_unknown_voice(voice)
     from studio.actions.tasks import task_view
     from studio.actions.trainings.training import checked_plan, start_training
     from studio.actions.voices.making import TeachingRequest, start_teaching

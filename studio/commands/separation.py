@@ -7,17 +7,20 @@ from typing import Annotated
 import typer
 
 from engine.texts import tr
+from studio.commands.arguments import AsJson
+from studio.commands.confirmation import ask_before_fetching
 from studio.commands.failures import in_one_sentence
 from studio.commands.parsing import command_group
 from studio.commands.progress import progress_bar
-from studio.commands.wording import confirm_or_abort, padded, say, show, translated
+from studio.commands.wording import padded, show, translated
+from studio.settings.options import option
 
 separation = command_group(tr("Fetch the network that separates songs, or show its state."), no_args_is_help=True)
 
 
 @separation.command()
 @in_one_sentence
-def status(as_json: Annotated[bool, typer.Option("--json", help=tr("Print JSON."))] = False) -> None:
+def status(as_json: AsJson = False) -> None:
     """Show whether songs can be separated here, and what is missing."""
     from engine.songs.separator_file import separator_state
     from studio.settings.environment import load_settings
@@ -39,10 +42,8 @@ def status(as_json: Annotated[bool, typer.Option("--json", help=tr("Print JSON."
 @separation.command()
 @in_one_sentence
 def fetch(
-    file: Annotated[
-        Path | None, typer.Option("--file", metavar="FILE", help=tr("Use this file instead of fetching it."))
-    ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help=tr("Do not ask."))] = False,
+    file: Annotated[Path | None, option("FILE", tr("Use this file instead of fetching it."), "--file")] = None,
+    yes: Annotated[bool, option(None, tr("Do not ask."), "--yes")] = False,
 ) -> None:
     """Fetch the network for vocals, check it against its pinned checksum, and store it in the data folder."""
     from engine.songs.separator_file import separator_state
@@ -53,19 +54,7 @@ def fetch(
     with local_studio() as studio:
         found = separator_state(studio.settings.separators)
         if file is None and found.path is None:
-            one = found.file
-            say(
-                tr(
-                    "{name}, {megabytes} MB, licence {licence}, by {origin}: {url}",
-                    name=one.name,
-                    megabytes=one.megabytes,
-                    licence=one.licence,
-                    origin=one.origin,
-                    url=one.url,
-                )
-            )
-            if not yes:
-                confirm_or_abort(tr("Fetch it?"))
+            ask_before_fetching(found.file, yes)
         with progress_bar() as report:
             wanted = separator(studio.settings)
             path = accept_file(studio, file, report) if file else fetch_addition(studio, wanted, report)

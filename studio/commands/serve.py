@@ -8,19 +8,17 @@ from dataclasses import replace
 from functools import partial
 from typing import Annotated
 
-import typer
-
 from engine.texts import tr
 from studio.commands.failures import in_one_sentence
 from studio.commands.wording import complain, say
+from studio.settings.options import option
 from studio.settings.service import ServiceSettings
 
 
 @in_one_sentence
 def serve(
     verbose: Annotated[
-        bool,
-        typer.Option("--verbose", help=tr("Show the log on a terminal too; without a terminal it is always shown.")),
+        bool, option(None, tr("Show the log on a terminal too; without a terminal it is always shown."), "--verbose")
     ] = False,
     **given: str | None,
 ) -> None:
@@ -40,10 +38,7 @@ def serve(
 
 
 def announce(service: ServiceSettings, address: str, local_only: bool) -> None:
-    """Print the studio's address, open it where that is wanted, and say how programs get access.
-
-    A terminal gets the address alone.
-    """
+    """Print the studio's address, open it where that is wanted, and say how programs get access."""
     say(tr("Timbre Studio runs at {address}", address=address))
     if service.has_api and not sys.stderr.isatty():
         say(tr("To create a token for the API: timbre-studio token create my-program"))

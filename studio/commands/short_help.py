@@ -10,7 +10,7 @@ from typer.core import TyperOption
 
 from engine.texts import ntr
 from studio.commands.examples import ALWAYS, EXAMPLES, MOST_USED
-from studio.commands.wording import PROGRAM, translated
+from studio.commands.wording import program_name, translated
 
 if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter
@@ -25,10 +25,7 @@ def choose_help(arguments: Sequence[str]) -> None:
 
 
 def add_examples(command: "Command", name: str) -> None:
-    """Let the help of a command begin with its examples, and be short where that is asked for, unless it does.
-
-    name: with those of the groups that it is in, as it is typed.
-    """
+    """Let the help of a command begin with its examples, and be short where that is asked for, unless it does."""
     own = vars(command)
     if name in EXAMPLES and "format_help" not in own:
         own["format_help"] = partial(_formatted, command, name, command.format_help)
@@ -39,7 +36,7 @@ def _formatted(
 ) -> None:
     typer.echo()
     for example in EXAMPLES[name]:
-        typer.echo(f"  {translated(f'{PROGRAM} {example}')}")
+        typer.echo(f"  {program_name()} {example}")
     shown = MOST_USED.get(name)
     options = [one for one in command.params if isinstance(one, TyperOption) and not one.hidden]
     rare = [one for one in options if shown and _SHORT.get() and one.name not in shown | ALWAYS]

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.errors import SettingsError
+from engine.songs.parts import KEEP, read_parts
 from engine.texts import tr
 
 if TYPE_CHECKING:  # the engine takes a moment to load
@@ -50,8 +51,12 @@ class SongOptions:
         if effects not in (None, "off"):
             raise SettingsError(tr("Effects are for a vocal alone: convert the vocal with them, then use `mix`."))
 
+    def voices(self, first: str) -> list[str]:
+        """Return the voices that are named, `first` before those of parts and stems. Raises SettingsError."""
+        texts = (*self.parts, *(stem.rpartition("=")[2] for stem in self.stems if "=" in stem))
+        named = (first, *(part.voice for text in texts for part in read_parts(text)))
+        return [one for one in dict.fromkeys(named) if one != KEEP]
+
     def parts_with(self, voice: str) -> "tuple[Part, ...]":
         """Return the parts of the lead, which begins in this voice."""
-        from engine.songs.parts import read_parts
-
         return read_parts(", ".join([voice, *self.parts]))

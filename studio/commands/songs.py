@@ -38,10 +38,7 @@ Files = dict[str, Any]  # of a song, as the JSON shows them
 
 
 def convert_song(source: Path, options: SongOptions, wanted: TakesWanted) -> Files:
-    """Convert a song, a vocal with its backing, or a recording in several voices; return its files.
-
-    An interrupted song is resumed by the same command.
-    """
+    """Convert a song, or a recording in several voices; return its files. Repeating it resumes the work."""
     if not effects_of(wanted.request.effects).is_off:
         raise SettingsError(tr("Effects are for a vocal alone: convert the vocal with them, then use `mix`."))
     song = _song(options, wanted.request.model)

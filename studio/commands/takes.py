@@ -44,11 +44,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TakesWanted:
-    """What every recording of a call becomes.
-
-    project: the name for the project of a single one. is_kept: whether the studio keeps recordings and takes. threads:
-    cores to use, by default as the environment says. jobs: recordings that are converted side by side and share them.
-    """
+    """What every recording of a call becomes. is_kept: whether the studio keeps recordings and takes.
+    project: the name for that of a single one. jobs: recordings converted side by side, which share the `threads`."""
 
     request: ConversionRequest
     form: ResultFormat
@@ -120,12 +117,8 @@ def convert_takes(
     converted: Callable[[Converted], None],
     failed: Callable[[Failed], None],
 ) -> None:
-    """Convert recordings under one bar, as many side by side as is wanted; `converted` or `failed` receives each in
-    their order.
-
-    Those whose results are there already are left out where that is wanted. Raises the error of a single recording, and
-    Cancelled.
-    """
+    """Convert recordings under one bar; `converted` or `failed` receives each in their order.
+    Raises the error of a single recording, and Cancelled."""
     waiting = [one for one in recordings if not _is_skipped(one, wanted)]
     voices, jobs = VoiceCache(), min(wanted.jobs, len(waiting)) or 1
     threads = wanted.threads if jobs == 1 else max(1, (wanted.threads or usable_cores()) // jobs)
@@ -189,10 +182,7 @@ def _shares(report: Report, recordings: Sequence[Path]) -> list[Report]:
 def converted_task(
     studio: "Studio", recording: Path, wanted: TakesWanted, report: Report, voices: VoiceCache
 ) -> "Task":
-    """Convert copies of a recording, and of the files of its song, as a task of the studio; return it.
-
-    Raises AudioError, and what `start_conversion` and `carry_out` raise.
-    """
+    """Convert copies of a recording, and of the files of its song, as a task of the studio; return it."""
     started: list[str] = []
 
     def start(here: "Studio") -> None:

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from engine.texts import tr
+from studio.commands.arguments import AsJson
 from studio.commands.failures import in_one_sentence
 from studio.commands.parsing import command_group
 from studio.commands.tables import print_table
 from studio.commands.wording import complain, say, translated
+from studio.settings.options import option
 
 if TYPE_CHECKING:  # the database takes a moment to load
     from studio.store.accounts import Account
@@ -29,12 +31,8 @@ token = command_group(tr("Create, list and revoke the tokens that clients of the
 @in_one_sentence
 def create(
     name: Annotated[str, typer.Argument(metavar="NAME", help=tr("What the token is for."))] = "unnamed",
-    account: Annotated[
-        str, typer.Option(metavar="NAME", help=tr("Its account, created if it does not exist."))
-    ] = "local",
-    expires_days: Annotated[
-        float | None, typer.Option(metavar="DAYS", help=tr("How long it is valid. Default: until revoked."))
-    ] = None,
+    account: Annotated[str, option("NAME", tr("Its account, created if it does not exist."))] = "local",
+    expires_days: Annotated[float | None, option("DAYS", tr("How long it is valid. Default: until revoked."))] = None,
 ) -> None:
     """Create a token and print it once; only its digest is stored."""
     from studio.store.tokens import create_token
@@ -69,8 +67,8 @@ def create(
 @token.command("list")
 @in_one_sentence
 def list_all(
-    account: Annotated[str | None, typer.Option(metavar="NAME", help=tr("Only the tokens of this account."))] = None,
-    as_json: Annotated[bool, typer.Option("--json", help=tr("Print JSON."))] = False,
+    account: Annotated[str | None, option("NAME", tr("Only the tokens of this account."))] = None,
+    as_json: AsJson = False,
 ) -> None:
     """List all tokens, valid or not; their secrets are not stored."""
     from studio.store.tokens import list_tokens
@@ -90,7 +88,7 @@ def revoke(
     which: Annotated[
         str, typer.Argument(metavar="TOKEN", help=tr("The token's id, or its name if no other token has it."))
     ],
-    account: Annotated[str | None, typer.Option(metavar="NAME", help=tr("Only a token of this account."))] = None,
+    account: Annotated[str | None, option("NAME", tr("Only a token of this account."))] = None,
 ) -> None:
     """Revoke a token immediately and permanently."""
     from studio.store.tokens import revoke_token

@@ -11,11 +11,12 @@ from engine.texts import ntr, numeral, tr
 from engine.units import rounded_duration
 from studio.commands.arguments import Threads, compute_on
 from studio.commands.failures import in_one_sentence
+from studio.commands.known_voices import refuse_unknown_voice
 from studio.commands.plot_files import write_figure
 from studio.commands.progress import progress_bar
 from studio.commands.wording import say, show
 from studio.errors import WrongState
-from studio.settings.options import DeviceOption, read_settings
+from studio.settings.options import DeviceOption, option, read_settings
 
 if TYPE_CHECKING:  # the engine and the database take a moment to load
     from engine.training.plan import TrainingPlan
@@ -26,18 +27,18 @@ if TYPE_CHECKING:  # the engine and the database take a moment to load
 def train(
     voice: Annotated[str, typer.Argument(metavar="VOICE", help=tr("The id that `create` printed."))],
     only_estimate: Annotated[
-        bool, typer.Option("--estimate", help=tr("Only estimate how long a training takes here, from the beginning."))
+        bool, option(None, tr("Only estimate how long a training takes here, from the beginning."), "--estimate")
     ] = False,
     afresh: Annotated[
-        bool,
-        typer.Option("--afresh", help=tr("Discard the training so far and start again; the finished voice stays.")),
+        bool, option(None, tr("Discard the training so far and start again; the finished voice stays."), "--afresh")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help=tr("Print the estimate as JSON."))] = False,
+    as_json: Annotated[bool, option(None, tr("Print the estimate as JSON."), "--json")] = False,
     device: DeviceOption = "auto",
     threads: Threads = None,
     **given: str | None,
 ) -> None:
     """Train a voice, or continue its training; prints its id. Ctrl-C stops it without losing work."""
+    refuse_unknown_voice(voice)
     from engine.training.plan import TrainingPlan
     from studio.actions.trainings.training import forget_training, start_training
     from studio.commands.in_process import carry_out, local_studio

@@ -17,7 +17,7 @@ from studio.commands.failures import in_one_sentence
 from studio.commands.wording import show
 
 _PROJECT, _CHANGES = "pyproject.toml", ".github/CHANGELOG.md"
-_UPSTREAM = "@{upstream}"
+_UPSTREAM, _FETCHED = "@{upstream}", "FETCH_HEAD"
 _WITHIN_S = 120.0
 _WHEEL = re.compile(rf"{NAME.replace('-', '_')}-([\d.]+)-.*\.whl")
 _IN_INDEX = re.compile(rf"{NAME}(?:-|==)(\d[\d.]*\d)")
@@ -60,27 +60,51 @@ def find_newest() -> Newest:
     if (place / ".git").exists():
         return _in_repository(place, runs_from_there)
     if (place / _PROJECT).is_file():
-        text = (place / _CHANGES).read_text(encoding="utf-8") if (place / _CHANGES).is_file() else ""
-        return Newest(_version_in((place / _PROJECT).read_text(encoding="utf-8")), install_from(source), text)
-    raise EngineError(
+        return _in_folder(place, runs_from_there)
+    raise _unknown(source)
+
+
+def _in_folder(folder: Path, runs_from_there: bool) -> Newest:
+    """Look whether the folder, as an unpacked ZIP, was replaced by a newer one. Raises EngineError if it was not: it
+    tells nothing of versions that are elsewhere."""
+    version = _version_in((folder / _PROJECT).read_text(encoding="utf-8"))
+    if _numbers(version) <= _numbers(__version__):
+        raise _unknown(str(folder), runs_from_there)
+    changes = (folder / _CHANGES).read_text(encoding="utf-8") if (folder / _CHANGES).is_file() else ""
+    return Newest(version, _install(str(folder), runs_from_there), changes)
+
+
+def _in_repository(folder: Path, runs_from_there: bool) -> Newest:
+    """Look into the repository that a clone came from; fetching it changes none of the user's files.
+
+    Where its branch follows none, that is the main branch of its first remote. Raises EngineError without a remote."""
+    git = ["git", "-C", str(folder)]
+    remotes = _done([*git, "remote"]).stdout.split()
+    if not remotes:
+        raise _unknown(str(folder), runs_from_there)
+    followed = _done([*git, "for-each-ref", "--format=%(HEAD)%(upstream)", "refs/heads"]).stdout
+    from_where = [] if any(line.startswith("*refs/") for line in followed.splitlines()) else [remotes[0], "HEAD"]
+    _done([*git, "fetch", "--quiet", *from_where])
+    newest = _FETCHED if from_where else _UPSTREAM
+    there = [_done([*git, "show", f"{newest}:{name}"]).stdout for name in (_PROJECT, _CHANGES)]
+    pull = " ".join(["git -C", shown_path(folder), "pull", *from_where])
+    return Newest(_version_in(there[0]), f"{pull} && {_install(str(folder), runs_from_there)}", there[1])
+
+
+def _install(folder: str, runs_from_there: bool) -> str:
+    command = install_from(folder)
+    return command.replace(" install ", " install -e ", 1) if runs_from_there else command
+
+
+def _unknown(source: str, runs_from_there: bool = False) -> EngineError:
+    return EngineError(
         tr(
             'It was installed from "{source}", where no versions can be looked up; get the newest one, and install it: '
             "{command}",
             source=source,
-            command=install_from("FOLDER"),
+            command=_install("FOLDER", runs_from_there),
         )
     )
-
-
-def _in_repository(folder: Path, runs_from_there: bool) -> Newest:
-    """Look into the repository that a clone came from; fetching it changes none of the user's files."""
-    _done(["git", "-C", str(folder), "fetch", "--quiet"])
-    there = [_done(["git", "-C", str(folder), "show", f"{_UPSTREAM}:{name}"]).stdout for name in (_PROJECT, _CHANGES)]
-    pull = f"git -C {shown_path(folder)} pull"
-    install = install_from(str(folder))
-    if runs_from_there:
-        install = install.replace(" install ", " install -e ", 1)
-    return Newest(_version_in(there[0]), f"{pull} && {install}", there[1])
 
 
 def _among_wheels(wheel: Path) -> Newest:

@@ -10,8 +10,9 @@ import typer
 
 from engine.errors import SettingsError
 from engine.texts import numeral, tr
+from studio.commands.confirmation import ask_before
 from studio.commands.progress import progress_bar
-from studio.commands.wording import confirm, say, translated
+from studio.commands.wording import say, translated
 
 if TYPE_CHECKING:  # the database takes a moment to load
     from studio.actions.rvc_models import FoundModel
@@ -47,9 +48,7 @@ def voices_from(
     studio: "Studio", source: str, index: str | None, yes: bool, said: Statements
 ) -> "Iterator[tuple[list[FoundModel], Statements]]":
     """Yield the files of the voices at a place, which exist until the block ends, and what is said of them.
-
-    yes: do not ask. Raises SettingsError without an answer, and what `fetch_link` and `models_in` raise.
-    """
+    yes: do not ask. Raises SettingsError without an answer."""
     from studio.actions.rvc_models import FoundModel, models_in
     from studio.actions.uploads import is_link, scratch_folder
 
@@ -73,7 +72,7 @@ def _fetched(studio: "Studio", link: str, place: Path, yes: bool) -> Path:
     from studio.actions.uploads import fetch_link
 
     if not yes:
-        _confirmed(tr("Fetch {link}?", link=link))
+        ask_before(tr("Fetch {link}?", link=link), tr("Nothing was imported."), _UNANSWERED)
     folder = place / f"fetched-{len(list(place.iterdir()))}"
     folder.mkdir()
     with progress_bar() as report:
@@ -118,15 +117,6 @@ def _answer(question: str) -> str:
         return str(typer.prompt(translated(question), default="", show_default=False, err=True)).strip()
     except typer.Abort as cause:
         raise SettingsError(_UNANSWERED) from cause
-
-
-def _confirmed(question: str) -> None:
-    try:
-        sure = confirm(question)
-    except typer.Abort as cause:
-        raise SettingsError(_UNANSWERED) from cause
-    if not sure:
-        raise SettingsError(tr("Nothing was imported."))
 
 
 _UNANSWERED = tr(

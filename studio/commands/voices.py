@@ -12,11 +12,14 @@ from engine.voices.card import TRAIN_AGAIN, UNTRAINED
 from studio.commands.arguments import Overwrite
 from studio.commands.confirmation import Yes, ask_before_deleting
 from studio.commands.failures import in_one_sentence
-from studio.commands.known_voices import complete_voice
+from studio.commands.known_voices import complete_voice, refuse_unknown_voice
 from studio.commands.parsing import command_group
+from studio.commands.path_arguments import refuse_missing
 from studio.commands.result_names import free_path
 from studio.commands.tables import print_table
 from studio.commands.wording import in_order, say, translated
+from studio.errors import NotFound
+from studio.settings.options import option
 
 if TYPE_CHECKING:  # the database takes a moment to load
     from studio.actions.rvc_models import FoundModel
@@ -38,7 +41,7 @@ voices = command_group(tr("List, export, import, blend and delete voices."))
 @in_one_sentence
 def list_all(
     context: typer.Context,
-    as_json: Annotated[bool, typer.Option("--json", help=tr("Print JSON, as the service's GET /models does."))] = False,
+    as_json: Annotated[bool, option(None, tr("Print JSON, as the service's GET /models does."), "--json")] = False,
 ) -> None:
     """List all voices, trained or not."""
     if context.invoked_subcommand:
@@ -90,17 +93,15 @@ def _states(studio: "Studio", model: "Model") -> list[str]:
 def export_voice(
     voice: VoiceId,
     output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--output", metavar="OUT", help=tr("A file or a folder. Default: ID.voice.zip in this folder.")
-        ),
+        Path | None, option("OUT", tr("A file or a folder. Default: ID.voice.zip in this folder."), "-o", "--output")
     ] = None,
     overwrite: Overwrite = False,
     onnx: Annotated[
-        bool, typer.Option("--onnx", help=tr("For other programs: a folder of networks with a host. Default: ID.onnx."))
+        bool, option(None, tr("For other programs: a folder of networks with a host. Default: ID.onnx."), "--onnx")
     ] = False,
 ) -> None:
     """Export a voice as a file to import elsewhere; prints its path."""
+    refuse_unknown_voice(voice)
     from studio.actions.voices.packages import export_model, export_networks
     from studio.commands.in_process import local_studio
 
@@ -122,24 +123,22 @@ def import_voices(
             help="ID.voice.zip, or a model of RVC: .pth, .onnx; a folder or zip of such models; or a https:// link.",
         ),
     ],
-    name: Annotated[
-        str | None, typer.Option(metavar="NAME", help=tr("Its name here. Default: its own, numbered if taken."))
-    ] = None,
+    name: Annotated[str | None, option("NAME", tr("Its name here. Default: its own, numbered if taken."))] = None,
     replaced: Annotated[
-        str | None,
-        typer.Option(
-            "--replace", metavar="ID", help=tr("Replace the model and profile of this voice; recordings stay.")
-        ),
+        str | None, option("ID", tr("Replace the model and profile of this voice; recordings stay."), "--replace")
     ] = None,
-    index: Annotated[
-        str | None, typer.Option(metavar="FILE", help=tr("The .index of a model of RVC, or a link to it."))
-    ] = None,
-    speaker: Annotated[int, typer.Option(help=tr("Of a model of RVC with several, from 0."))] = 0,
-    licence: Annotated[str | None, typer.Option(help=tr("Of a model of RVC, whose file states none."))] = None,
-    consent: Annotated[str | None, typer.Option(help=tr("Who gave consent to a model of RVC, and how."))] = None,
-    yes: Annotated[bool, typer.Option("--yes", help=tr("Do not ask."))] = False,
+    index: Annotated[str | None, option("FILE", tr("The .index of a model of RVC, or a link to it."))] = None,
+    speaker: Annotated[int, option(None, tr("Of a model of RVC with several, from 0."))] = 0,
+    licence: Annotated[str | None, option(None, tr("Of a model of RVC, whose file states none."))] = None,
+    consent: Annotated[str | None, option(None, tr("Who gave consent to a model of RVC, and how."))] = None,
+    yes: Annotated[bool, option(None, tr("Do not ask."), "--yes")] = False,
 ) -> None:
     """Import a voice, or all of a folder; prints their ids here."""
+    for one in (source, index):
+        if one is not None and "://" not in one:
+            refuse_missing(one)
+    if replaced is not None:
+        refuse_unknown_voice(replaced)
     from studio.actions.voices.packages import replace_model
     from studio.commands.in_process import local_studio
     from studio.commands.voice_sources import Statements, voices_from
@@ -201,10 +200,12 @@ def _report(studio: "Studio", identifier: str) -> None:
 def blend(
     first: Annotated[str, typer.Argument(metavar="FIRST", help=tr("A voice; `voices` lists them."))],
     second: Annotated[str, typer.Argument(metavar="SECOND", help=tr("Another voice."))],
-    share: Annotated[float, typer.Option(metavar="0..1", help=tr("The share of the second voice."))] = 0.5,
-    name: Annotated[str | None, typer.Option(help=tr("The new voice's name. Default: named after both."))] = None,
+    share: Annotated[float, option("0..1", tr("The share of the second voice."))] = 0.5,
+    name: Annotated[str | None, option(None, tr("The new voice's name. Default: named after both."))] = None,
 ) -> None:
     """Blend two voices into a new one; prints its id."""
+    for one in (first, second):
+        refuse_unknown_voice(one)
     from studio.actions.voices.making import start_blend
     from studio.commands.in_process import carry_out, local_studio
     from studio.store.catalogue import find_model
@@ -235,7 +236,11 @@ def delete(voice: VoiceId, yes: Yes = False) -> None:
     from studio.store.catalogue import find_model
 
     with local_studio() as studio:
-        refuse_undeletable(studio, studio.local, voice)
+        try:
+            refuse_undeletable(studio, studio.local, voice)
+        except NotFound:  # one whose files are gone can be deleted all the same
+            refuse_unknown_voice(voice)
+            raise
         if not yes:
             made_of = find_model(studio.database, studio.local, voice).dataset_key
             with_all = tr("Delete {voice}, the recordings it was made of, and its training?", voice=voice)

@@ -60,7 +60,6 @@ def set_program_name(name: str) -> None:
 
 
 def program_name() -> str:
-    """Return how this program was called."""
     return _CALLED.get()
 
 
@@ -88,16 +87,6 @@ def complain(text: object, about: str = "") -> None:
 def show(text: object) -> None:
     """Write a text for the person at the terminal to stdout, where it is what the command was asked for."""
     typer.echo(translated(str(text)))
-
-
-def confirm(question: str) -> bool:
-    """Ask on stderr. Raises typer.Abort if there is no answer."""
-    return typer.confirm(translated(question), err=True)
-
-
-def confirm_or_abort(question: str) -> None:
-    """Ask on stderr. Raises typer.Abort unless the answer is yes."""
-    typer.confirm(translated(question), err=True, abort=True)
 
 
 def padded(text: str, width: int) -> str:

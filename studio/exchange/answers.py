@@ -1,7 +1,5 @@
 """Answers over HTTP, from whatever server: each is read whole, within limits, and understood; or it is a ServiceError.
-
-What a server says is shown only as text of one line; its links and names are checked where they are used.
-"""
+What a server says is shown only as text of one line."""
 
 import json
 import re
@@ -30,11 +28,8 @@ _GZIP = 31  # zlib's wbits for it
 
 
 class ServiceError(EngineError):
-    """An error reported by the service, or a failure to reach it.
-
-    status: of HTTP, None without an answer. code: stable, for programs. detail: for people. errors: (field, message)
-    for each invalid field. retry_after_s: when to try again, if the service states it.
-    """
+    """An error reported by the service, or a failure to reach it (status None). detail: for people.
+    errors: (field, message) of each invalid field. retry_after_s: when to try again, if the service states it."""
 
     def __init__(
         self,

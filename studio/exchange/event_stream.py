@@ -1,7 +1,5 @@
-"""Server-sent events, as "Interpreting an event stream" of the HTML standard has them.
-
-https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
-"""
+"""Server-sent events, as the HTML standard interprets an event stream.
+https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation"""
 
 import codecs
 import re
@@ -22,11 +20,9 @@ class StreamEvent:
 
 
 class EventStream:
-    """Interprets the bytes of a stream, over all of its connections.
-
-    last_id: to send as Last-Event-ID with the next connection, empty for none. retry_s: how long the stream asks to
-    wait before that, None if it does not say.
-    """
+    """Interprets the bytes of a stream, over all of its connections. last_id: to send as Last-Event-ID with the next
+    one.
+    retry_s: to wait before that, None if the stream does not say."""
 
     def __init__(self) -> None:
         self.last_id = ""

@@ -13,14 +13,10 @@ class _Published(BaseModel):
 
 
 class StartedTask(_Published):
-    """A task that was queued."""
-
     task_id: str
 
 
 class CreatedVoice(_Published):
-    """A voice that was created or imported."""
-
     model_id: str
 
 
@@ -48,22 +44,16 @@ class Task(_Published):
 
 
 class Tasks(_Published):
-    """A page of tasks."""
-
     tasks: Documents
     next_cursor: str | None = None
 
 
 class Verdict(_Published):
-    """What content credentials prove."""
-
     state: str
     sentence: str
 
 
 class LabelledTake(_Published):
-    """Name and star of a take."""
-
     starred: bool
     name: str | None = None
 
@@ -75,21 +65,15 @@ class Callback(_Published):
 
 
 class Callbacks(_Published):
-    """A page of callbacks."""
-
     callbacks: Documents
     next_cursor: str | None = None
 
 
 class Secret(_Published):
-    """What callbacks are signed with."""
-
     secret: str
 
 
 class Voices(_Published):
-    """Usable voices."""
-
     models: Documents
 
 
@@ -110,32 +94,22 @@ class Voice(_Published):
 
 
 class TrainingStatus(_Published):
-    """The answer to a call that trains."""
-
     status: Literal["training", "completed", "failed"]
     current_epoch: int
 
 
 class Projects(_Published):
-    """A page of projects."""
-
     projects: Documents
     next_cursor: str | None = None
 
 
 class Project(_Published):
-    """A project with its conversions."""
-
     conversions: Documents
 
 
 class Link(_Published):
-    """A link to a file."""
-
     url: str
 
 
 class Health(_Published):
-    """Whether the service is usable."""
-
     status: str

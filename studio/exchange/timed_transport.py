@@ -1,8 +1,5 @@
 """HTTP whose answers end: httpx's own limit is for each read, so that a server that trickles is waited for without end.
-
-Once a request has been sent, all of its answer has to come within one time: heads of an answer that precede another
-(1xx, RFC 9110) without end, a head of one byte a minute, a compressed body that unpacks to nothing.
-"""
+Once a request has been sent, all of its answer, heads that precede another included, has to come within one time."""
 
 import math
 import ssl
@@ -15,22 +12,21 @@ import httpcore
 import httpx
 
 _FAILURES = (
-    httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError, httpcore.ProxyError,
+    httpcore.TimeoutException,
+    httpcore.NetworkError,
+    httpcore.ProtocolError,
+    httpcore.ProxyError,
     httpcore.UnsupportedProtocol,
-)  # fmt: skip
+)
 
 
 class TimedTransport(httpx.BaseTransport):
-    """Calls whose answers come within `answer_s`, through the proxies of the environment. Raises httpx.TransportError.
-
-    Streams that may go on are `unlimited`, once they have begun. Redirects are answers like others: where they lead is
-    left out, because httpx would read the address, whatever it is, although nobody follows it.
-    """
+    """Calls whose answers come within `answer_s`; streams that may go on are `unlimited`. Raises httpx.TransportError.
+    Where a redirect leads is left out: httpx would read the address, although nobody follows it."""
 
     def __init__(self, answer_s: float, first: httpx.URL, takes_proxies: bool = True) -> None:
         """first: what will be called; RuntimeError, OSError and httpx.InvalidURL if its proxy or the certificates
-        cannot be used. takes_proxies: whether those of the environment are used.
-        """
+        cannot be used. takes_proxies: whether those of the environment are used."""
         self._backend = _Backend(answer_s)
         self._certificates = httpx.create_ssl_context()
         self._proxies = getproxies() if takes_proxies else {}
@@ -43,17 +39,13 @@ class TimedTransport(httpx.BaseTransport):
         called = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
         assert isinstance(request.stream, httpx.SyncByteStream)
         with _as_of_httpx():
-            answer = self._pool(url).handle_request(
-                httpcore.Request(
-                    request.method, called,
-                    headers=request.headers.raw, content=request.stream, extensions=request.extensions,
-                )
-            )  # fmt: skip
+            raw, more = request.headers.raw, request.extensions
+            sent = httpcore.Request(request.method, called, headers=raw, content=request.stream, extensions=more)
+            answer = self._pool(url).handle_request(sent)
         headers = [(name, value) for name, value in answer.headers if name.lower() != b"location"]
         return httpx.Response(answer.status, headers=headers, stream=_Body(answer), extensions=answer.extensions)
 
     def close(self) -> None:
-        """Close the connections."""
         for pool in self._pools.values():
             pool.close()
 
@@ -69,10 +61,8 @@ class TimedTransport(httpx.BaseTransport):
             return httpcore.ConnectionPool(self._certificates, network_backend=self._backend)
         given = httpx.Proxy(proxy if "://" in proxy else f"http://{proxy}")
         kind = httpcore.SOCKSProxy if given.url.scheme.startswith("socks") else httpcore.HTTPProxy
-        return kind(
-            httpcore.URL(str(given.url)),
-            proxy_auth=given.raw_auth, ssl_context=self._certificates, network_backend=self._backend,
-        )  # fmt: skip
+        url = httpcore.URL(str(given.url))
+        return kind(url, proxy_auth=given.raw_auth, ssl_context=self._certificates, network_backend=self._backend)
 
 
 def unlimited(response: httpx.Response) -> None:

@@ -1,4 +1,1 @@
-"""Executors run the service's tasks: an executor starts workers, and a worker claims tasks and carries them out.
-
-Workers and server share only the database and the storage.
-"""
+"""Executors start workers, which claim tasks and carry them out; they share only database and storage."""

@@ -1,13 +1,7 @@
 """Actions of the server that take a while, each in a process of its own: imports, exports, checks of files, previews.
-
-The server waits for the answer, and never loads a network or what reads other people's files. Accounts take turns (see
-`studio.executors.turns`); an action that takes long goes on beside those of others, with a lower priority. A process
-does one action after another, and ends when there are none for a minute. It does the whole action with its own
-connections to database and storage: where the server dies, or the client leaves, the action is finished, and where the
-process dies, nothing of it is there.
-
-What is quick once it is loaded (`Cost.WARM`) has one process more, which keeps what it loads and uses all cores.
-"""
+So the server never loads a network or what reads other people's files. A process does whole actions, one after
+another: where the server dies, the action is finished; where the process dies, nothing of it is there.
+What is quick once it is loaded (`Cost.WARM`) has one process more, which keeps what it loads and uses all cores."""
 
 import os
 import signal
@@ -18,6 +12,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from functools import partial
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import TypeVar, cast
 
 import structlog
@@ -28,7 +23,6 @@ from engine.texts import tr
 from studio.errors import DiskFull, StudioError, Unavailable
 from studio.executors.child import Child
 from studio.executors.housekeeping import delete_received
-from studio.executors.priority import lower_priority
 from studio.executors.process import environment_of
 from studio.executors.turns import Turns
 from studio.settings.environment import Settings, installation_of
@@ -43,12 +37,14 @@ from studio.tracing import send_spans, span, start_tracing
 T = TypeVar("T")
 MOST_WAITING = 100  # actions of an account
 _NICENESS = 10  # as conversions: the server comes first
+_WARM_NICENESS = 5  # somebody waits for each of what is quick: before conversions
 _WARM_S = 600.0  # without an action, until what is kept warm ends
 LONG_S = 3.0  # an action that takes longer leaves its place to those of others
 _END_S = 5.0  # for a process to end by itself
 _RETRY_S = 5.0
 _GONE = tr("This has ended unexpectedly. Try again; if it happens again, the file may need more memory than there is.")
 _TOO_LONG = tr("This took too long and was stopped. Try again with less at once.")
+_LOWEST = 19
 
 
 class ApartActions:
@@ -60,10 +56,8 @@ class ApartActions:
         self._warm = Turns(1, MOST_WAITING, partial(self._process, is_warm=True), idle_s=_WARM_S)
 
     def submit(self, studio: Studio, account: Account, action: Action[T], at_most: int | None = None) -> Future[T]:
-        """Let a process do an action when the account's turn comes; the future raises what the action does.
-
-        at_most: see `Turns.submit`. Raises TooMany if too many of the account wait already.
-        """
+        """Let a process do an action when the account's turn comes; the future raises what the action does. See
+        `Turns.submit`."""
         turns = self._warm if cost_of(action.function) is Cost.WARM else self._turns
         return turns.submit(account.id, lambda: self._done(action), at_most)
 
@@ -148,7 +142,7 @@ def _serve(
     threads = service.threads or max(1, usable_cores() // (1 if is_warm else service.action_processes))
     os.environ.update(environment_of(threads) | installation_of(settings, service).as_environment())
     with suppress(OSError, AttributeError):
-        os.nice(_NICENESS)
+        os.nice(_WARM_NICENESS if is_warm else _NICENESS)
     start_logs(level=service.log_level)
     start_tracing()
     database = open_database(database_url(service.database_url, settings.data))
@@ -191,3 +185,20 @@ def _answered(studio: Studio, action: Action[T], traceparent: str | None) -> tup
         return "failed", error if isinstance(error, EngineError) else traceback.format_exc()
     finally:
         send_spans()
+
+
+def lower_priority(process: int) -> None:
+    """Give a process, and all that it has started, the lowest priority; for good, where its user is not root."""
+    for one in (process, *_threads_of(process)):
+        with suppress(OSError, AttributeError):  # it has ended; Windows has no such call
+            os.setpriority(os.PRIO_PROCESS, one, _LOWEST)
+
+
+def _threads_of(process: int) -> Iterator[int]:
+    """Yield the numbers of a process's threads, and of those of all processes that it has started."""
+    with suppress(OSError):
+        for thread in Path(f"/proc/{process}/task").iterdir():
+            yield int(thread.name)
+            with suppress(OSError):
+                for child in (thread / "children").read_text().split():
+                    yield from _threads_of(int(child))

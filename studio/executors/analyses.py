@@ -12,9 +12,7 @@ from engine.audio.files import AudioWriter, open_audio
 from engine.errors import EngineError
 from engine.progress import within
 from engine.texts import tr
-from studio.errors import NotFound, Unavailable
 from studio.executors.job import Job
-from studio.executors.retries import SHORT_PATIENCE_S, retry
 from studio.store.records.analysis import (
     Analysis,
     Explored,
@@ -77,17 +75,8 @@ def explore(job: Job) -> None:
         pictures=tuple(_picture(job, picture.scale, picture.overview, picture.tiles) for picture in found.pictures),
     )
     job.heartbeat.report(_LOOKING_SHARE, tr("Storing"))
-    _store(job, folder)
+    job.store(folder)
     job.publish(explored)
-
-
-def _store(job: Job, folder: Path) -> None:
-    try:
-        retry(lambda: job.context.storage.push_folder(folder, job.output_prefix), SHORT_PATIENCE_S)
-    except NotFound as cause:  # moved, but lost when the storage failed: render it again
-        raise Unavailable(
-            tr("The pictures could not be stored. Try again."), _RETRY_S, "storage_unreachable"
-        ) from cause
 
 
 def _tracks(source: Path) -> tuple[FoundTracks | None, bool]:

@@ -14,7 +14,7 @@ from studio.executors.job import Job
 from studio.executors.retries import SHORT_PATIENCE_S, retry
 from studio.store.catalogue import COMPLETED, VOICES, add_model, find_model, refuse_too_many, set_keys
 from studio.store.records.voices import Blend, NewVoice
-from studio.store.workspaces import arriving, voice_folder
+from studio.store.voice_folders import arriving, voice_folder
 
 if TYPE_CHECKING:
     from engine.voices.voice import Voice

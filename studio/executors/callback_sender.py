@@ -1,9 +1,5 @@
 """The sender of callbacks: reports ends of tasks to the addresses that calls named, signed, again where nobody answers.
-
-Receivers are strangers: they get seconds, their answers are not read, and no redirect of theirs is followed. Each
-delivery goes its own way, so that one that takes long holds up no other, and of each account a few are under way at a
-time. See `studio.store.deliveries` for what becomes of a delivery, `studio.addresses` for whom it may reach.
-"""
+Receivers are strangers: they get seconds, their answers are not read, and no redirect of theirs is followed."""
 
 import asyncio
 import json

@@ -1,7 +1,5 @@
 """A process that answers one question after another, and ends with the process that started it.
-
-What goes through its pipe is pickled: for programs of ours alone. Strangers' models have `engine.rvc.sandbox_process`.
-"""
+Questions are pickled: for programs of ours alone. Strangers' models have `engine.rvc.sandbox_process`."""
 
 import multiprocessing
 from collections.abc import Callable
@@ -25,7 +23,6 @@ class Child:
 
     @property
     def pid(self) -> int | None:
-        """The number of the process."""
         return self._process.pid
 
     def ask(self, question: object, patience_s: float) -> object:

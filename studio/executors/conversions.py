@@ -11,16 +11,12 @@ from engine.audio.result_format import ResultFormat
 from engine.conversion.harmony import NONE
 from engine.conversion.settings import by_style
 from engine.effects.settings import effects_of
-from engine.errors import VoiceError
 from engine.progress import within
 from studio.errors import NotFound, StudioError
 from studio.executors import songs
 from studio.executors.job import Job
-from studio.executors.retries import SHORT_PATIENCE_S, retry
-from studio.executors.untrained import untrained_voice_folder
-from studio.store.catalogue import find_model
+from studio.executors.untrained import voice_for
 from studio.store.records.conversion import Comp, Conversion, Edit, OutputSettings, Rendered, Scores
-from studio.store.workspaces import voice_folder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -65,7 +61,7 @@ def _convert(job: Job, asked: Conversion, source: Path) -> Rendered:
     settings = by_style(asked.preset, asked.settings)
     targets = [job.folder / f"take-{number}.{asked.format}" for number in range(1, asked.takes + 1)]
     job.refuse_too_long(source, len(targets))
-    voice = _voice(job, asked)
+    voice = voice_for(job, job.task.model_id or "", asked.untrained)
     found = _converted(job, source, targets, settings, voice)
     own_melody = found.settings.harmony != NONE  # it is measured against what it was to sing
     scores, starts_s = _scores(
@@ -96,7 +92,7 @@ def _edit(job: Job, asked: Conversion, edit: Edit, source: Path) -> Rendered:
     earlier = _earlier(job, edit)
     before = EarlierEdit(earlier, read_edits(edit.earlier.edits)) if earlier and edit.earlier else None
     edit_data = read_edit_data(groundwork.read_bytes())
-    target, voice = job.folder / "take-1.wav", _voice(job, asked)
+    target, voice = job.folder / "take-1.wav", voice_for(job, job.task.model_id or "", asked.untrained)
     done = edit_file(
         FileTake(source, take, edit_data, edit.take - 1),
         target,
@@ -212,22 +208,6 @@ def _converted(job: Job, source: Path, targets: list[Path], settings: "Chosen", 
     return convert_file(source, targets, voice, settings, report, context.device, context.installation, context.threads)
 
 
-def _voice(job: Job, asked: Conversion) -> "AnyVoice":
-    try:
-        return retry(lambda: job.context.voices.voice(_voice_folder(job, asked)), SHORT_PATIENCE_S)
-    except (NotFound, VoiceError):  # or it has just been trained, and is elsewhere now
-        return retry(lambda: job.context.voices.voice(_voice_folder(job, asked)), SHORT_PATIENCE_S)
-
-
-def _voice_folder(job: Job, asked: Conversion) -> Path:
-    """Return the voice's folder; the untrained one if that was requested and the voice is still not trained."""
-    context = job.context
-    model = find_model(context.database, job.account, job.task.model_id or "")
-    if not (model.is_untrained and asked.untrained):
-        return voice_folder(context.storage, model)
-    return untrained_voice_folder(job, model)
-
-
 def _scores(
     job: Job,
     source: Path,
@@ -238,10 +218,7 @@ def _scores(
     own_melody: bool = False,
 ) -> tuple[tuple[Scores, ...], tuple[float, ...]]:
     """Score how much of the performance each take preserved; return also where its phrases begin, in seconds.
-
-    pitch: where the recording is voiced, for the phrases. semitones: the intended shift per frame besides `transpose`.
-    own_melody: whether the takes were to sing `pitch` instead of the recording's.
-    """
+    semitones: the intended shift per frame besides `transpose`. own_melody: the takes were to sing `pitch`."""
     from engine.analysis.phrases import find_phrases
     from engine.conversion.comping import joins
     from engine.evaluation.performance import compare_performances, moved, sung_at, trace_file

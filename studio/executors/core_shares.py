@@ -1,13 +1,5 @@
-"""How the processes of a service share its cores: each knows at any time how many it may use.
-
-They map one small file, in which each has a byte that says what it is at work on. So a share grows and shrinks while
-its task runs, without a message. The server gives out the places and empties those of processes that have ended, also
-of killed ones.
-
-    live sessions: two each    conversions: all others, in equal shares    trainings: what is left, one each at least
-
-A conversion has one core at least, too: where there are more of them than cores, they take turns by their priority.
-"""
+"""How the processes of a service share its cores: each has a byte in a small mapped file that says what it works on.
+Live sessions have two cores each, conversions all others in equal shares, trainings what is left; one each at least."""
 
 import mmap
 import os

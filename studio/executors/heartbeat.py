@@ -1,9 +1,6 @@
-"""The heartbeat of a task: renews its lease during the work, and receives requests to stop.
-
-A separate thread beats at least once a second: it renews the lease, records progress, and reads whether the task is to
-be cancelled. The work calls `report`, which raises as soon as it should stop. Work that does not call it for very long
-hangs, and a thread cannot be stopped from outside: then the process exits, and another worker takes the task.
-"""
+"""The heartbeat of a task: a thread renews its lease, records progress, and reads whether it is to be cancelled.
+The work calls `report`, which raises as soon as it should stop. Work that does not call it for very long
+hangs, and a thread cannot be stopped from outside: then the process exits, and another worker takes the task."""
 
 import math
 import os
@@ -12,9 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Self
-
-from structlog.typing import FilteringBoundLogger
+from typing import TYPE_CHECKING, Self
 
 from engine.errors import Cancelled
 from engine.texts import tr
@@ -22,6 +17,9 @@ from studio.errors import DiskFull, LeaseLost, StudioError
 from studio.executors.lasting_failure import LastingFailure
 from studio.store import tasks
 from studio.store.database import Database
+
+if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger
 
 STALLED = 4  # exit status of a worker whose work hung
 _BEAT_S = 1.0
@@ -42,7 +40,6 @@ class Stopping:
 
     @property
     def asked(self) -> bool:
-        """Whether the process should exit."""
         return self._asked_at < math.inf
 
     def is_over(self, extra_s: float = 0.0) -> bool:
@@ -59,7 +56,7 @@ class Heartbeat:
         task: tasks.Task,
         lease_s: float,
         stopping: Stopping,
-        log: FilteringBoundLogger,
+        log: "FilteringBoundLogger",
         may_finish: bool = True,
         stalled_s: float = math.inf,
         end_process: Callable[[int], None] = os._exit,
@@ -100,7 +97,7 @@ class Heartbeat:
             self._progress = min(1.0, max(0.0, fraction))
         self._message = message
         self.each_report(message)
-        state = _changed_ns(self._watched) if self._watched else None
+        state = changed_ns(self._watched) if self._watched else None
         if state not in (self._seen, self._tried):
             self._tried = state
             self._beat_in_time()  # now: a worker killed before the next beat would have advanced in vain
@@ -120,7 +117,7 @@ class Heartbeat:
 
     def watch(self, path: Path) -> None:
         """Count every new state of this file as headway: an attempt can continue from it."""
-        self._watched, self._seen = path, _changed_ns(path)
+        self._watched, self._seen = path, changed_ns(path)
 
     def _run(self) -> None:
         while not self._ended.wait(min(_BEAT_S, self.lease_s / _BEATS_A_LEASE)):
@@ -151,7 +148,7 @@ class Heartbeat:
             self._trouble.over()
 
     def _beat(self) -> None:
-        at = _changed_ns(self._watched) if self._watched else None
+        at = changed_ns(self._watched) if self._watched else None
         headway = at is not None and at != self._seen
         if tasks.renew(self.database, self.task, self.lease_s, self._progress, self._message, headway):
             self.is_cancelled = True
@@ -159,7 +156,8 @@ class Heartbeat:
         self.each_beat()
 
 
-def _changed_ns(path: Path) -> int | None:
+def changed_ns(path: Path) -> int | None:
+    """Return when a file was last written, in nanoseconds; None if there is none."""
     try:
         return path.stat().st_mtime_ns
     except OSError:

@@ -63,10 +63,7 @@ class Swept:
 
 
 def sweep(database: Database, storage: Storage, service: ServiceSettings) -> Swept:
-    """Delete what is no longer needed. Safe at any time, also concurrently.
-
-    Raises Unavailable if the database or the storage is unreachable; the next call does the rest.
-    """
+    """Delete what is no longer needed. Safe at any time, also concurrently."""
     return Swept(
         visitors=delete_old_visitors(database, storage, service.visitor_minutes * 60) if service.is_demo else 0,
         outputs=_delete_old(database, storage, service.keep_outputs_days * DAY_S) if service.keep_outputs_days else 0,

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, select
-from structlog.typing import FilteringBoundLogger
 
 from engine.audio.files import open_audio
 from engine.errors import AudioError
@@ -32,6 +31,8 @@ from studio.store.storage import Storage
 from studio.store.tables import tasks as rows
 
 if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger
+
     from engine.workers import Threads  # loads torch
 
 _RETRY_S = 5.0
@@ -39,11 +40,8 @@ _RETRY_S = 5.0
 
 @dataclass(frozen=True)
 class WorkerContext:
-    """The context of a worker process, for any task.
-
-    number: its index among the workers of its kind here, to spread them over GPUs. threads: cores that it may use, a
-    number or what gives it now; None: all.
-    """
+    """The context of a worker process, for any task. number: its index here, to spread workers over GPUs.
+    threads: cores that it may use, a number or what gives it now; None: all."""
 
     settings: Settings
     service: ServiceSettings
@@ -51,13 +49,12 @@ class WorkerContext:
     storage: Storage
     voices: VoiceCache
     stopping: Stopping
-    log: FilteringBoundLogger
+    log: "FilteringBoundLogger"
     number: int = 0
     threads: "Threads | None" = None
 
     @property
     def installation(self) -> Installation:
-        """Return what signs results."""
         return installation_of(self.settings, self.service)
 
     @property
@@ -86,11 +83,10 @@ class Job:
     task: tasks.Task
     heartbeat: Heartbeat
     folder: Path
-    log: FilteringBoundLogger
+    log: "FilteringBoundLogger"
 
     @cached_property
     def account(self) -> Account:
-        """Return the task's account."""
         return account_of_id(self.context.database, self.task.account_id)
 
     @property
@@ -103,11 +99,8 @@ class Job:
         result: object | Callable[[Connection], object],
         also: Callable[[Connection], None] = lambda connection: None,
     ) -> None:
-        """Complete the task with its result, and run `also` in the same transaction.
-
-        result: the record of its kind, or a function that returns it within that transaction. Raises LeaseLost if
-        another worker has the task, Unavailable if the database stays unreachable.
-        """
+        """Complete the task with its result, and run `also` in the same transaction. Raises LeaseLost, Unavailable.
+        result: the record of its kind, or a function that returns it within that transaction."""
 
         def write() -> None:
             with self.context.database.write() as connection:
@@ -141,14 +134,15 @@ class Job:
         return on_track(named(source, asked.file_name or tr("the recording")), asked.track)
 
     def store(self, path: Path) -> str:
-        """Store a result of this attempt; return its key. Raises Unavailable, DiskFull."""
-        key = f"{self.output_prefix}/{path.name}"
+        """Store a file, or the files of a folder, as a result of this attempt; return its key, or their prefix."""
+        storage = self.context.storage
+        key = self.output_prefix if path.is_dir() else f"{self.output_prefix}/{path.name}"
+        put = storage.push_folder if path.is_dir() else storage.put_file
         try:
-            retry(lambda: self.context.storage.put_file(path, key), SHORT_PATIENCE_S)
+            retry(lambda: put(path, key), SHORT_PATIENCE_S)
         except NotFound as cause:  # moved, but lost when the storage failed: render it again
-            raise Unavailable(
-                tr("The result could not be stored. Try again."), _RETRY_S, "storage_unreachable"
-            ) from cause
+            text = tr("The result could not be stored. Try again.")
+            raise Unavailable(text, _RETRY_S, "storage_unreachable") from cause
         return key
 
     def fetch_as(self, key: str, name: str) -> Path:

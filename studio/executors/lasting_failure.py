@@ -1,14 +1,17 @@
 """Trouble that lasts: it is logged once, again when it changes, and when it is over."""
 
-from structlog.typing import FilteringBoundLogger
+from typing import TYPE_CHECKING
 
 from studio.errors import StudioError
+
+if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger
 
 
 class LastingFailure:
     """What keeps something from working that is tried again and again."""
 
-    def __init__(self, log: FilteringBoundLogger, event: str) -> None:
+    def __init__(self, log: "FilteringBoundLogger", event: str) -> None:
         self._log, self._event = log, event
         self._said = ""
 
@@ -24,7 +27,6 @@ class LastingFailure:
             self._log.error(self._event, exc_info=trouble)
 
     def over(self) -> None:
-        """Log that it works again."""
         if self._said:
             self._said = ""
             self._log.info(f"{self._event}_over")

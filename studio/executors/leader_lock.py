@@ -1,8 +1,4 @@
-"""The leader lock: only one process of an installation does a job that several could do.
-
-The leader renews the lock regularly; if it fails to for `held_s`, another process takes over. All processes can read
-the status it stores with the lock.
-"""
+"""The leader lock: one process of an installation renews it; if it fails to for `held_s`, another takes over."""
 
 from collections.abc import Mapping
 

@@ -44,11 +44,8 @@ class Facts(TypedDict):
 
 
 class LiveProcess:
-    """A converter in another process. Raises EngineError with its sentence if it cannot start.
-
-    voice: a voice's folder; folder: where dry.wav, converted.wav and profile.safetensors are kept. `convert` may be
-    called from one thread at a time.
-    """
+    """A converter in another process; one thread at a time converts. Raises EngineError if it cannot start.
+    folder: where dry.wav, converted.wav and profile.safetensors are kept."""
 
     def __init__(self, voice: Path, settings: Mapping[str, object], rate: int, folder: Path, record: bool) -> None:
         self._child = Child("live conversion", _serve, voice, dict(settings), rate, folder, record)
@@ -64,10 +61,7 @@ class LiveProcess:
         return self._asked(_Session.convert, block, _BLOCK_S)
 
     def change(self, values: Changes) -> None:
-        """Change settings, `bypass`, or `voice` (its folder), from one of the next blocks on; `record` begins then.
-
-        Raises EngineError.
-        """
+        """Change settings, `bypass`, or `voice` (its folder), from one of the next blocks on; `record` begins then."""
         self._asked(_Session.change, dict(values), _BLOCK_S)
 
     def finish(self) -> "Recorded | None":
@@ -83,7 +77,6 @@ class LiveProcess:
 
     @property
     def pid(self) -> int | None:
-        """The number of the process."""
         return self._child.pid
 
     def _asked(self, what: Callable[["_Session", Given], T], given: Given, patience_s: float) -> T:

@@ -1,10 +1,6 @@
 """The local executor: worker processes on this machine, supervised by a thread of the server.
-
-The thread starts the workers (see `studio.executors.worker`), replaces dead ones and requeues their tasks at once,
-kills those that hang, and runs workers for long work and for analyses only while there are such tasks. Where the
-settings leave their number open, more workers for conversions come when tasks have waited for a while, and end when
-there are none. Its whole state is in the database, so that a new server can take over after a crash.
-"""
+It replaces dead workers, kills those that hang, and runs more only while there are tasks for them. Its whole state
+is in the database, so that a new server can take over after a crash."""
 
 import contextlib
 import itertools
@@ -25,7 +21,7 @@ from studio.executors.lasting_failure import LastingFailure
 from studio.executors.process import OrderedProcess, environment_of, start_process
 from studio.executors.recovery import dead_owners, recover, remove_abandoned, signs_of, waiting
 from studio.executors.retries import LONGEST_BACKOFF_S, Backoff
-from studio.executors.supervisor import SWEEP_S, Supervisor, keep_house
+from studio.executors.supervisor import Supervisor, keep_house
 from studio.executors.worker import OVERDUE_S, WAKE, Order
 from studio.settings.environment import VANISHED, Settings, installation_of
 from studio.settings.service import ServiceSettings
@@ -33,22 +29,19 @@ from studio.store.database import Database, database_url, open_database
 from studio.store.kinds import LANES, QUEUES
 
 COMMAND = (sys.executable, "-P", "-m", "studio.executors.worker")
-CONVERSIONS, *_, TRAININGS, ANALYSES = LANES
+CONVERSIONS, *_ = LANES
 _LOOK_S = 0.25  # between checks of the workers
 _FIRST_BACKOFF_S = 0.25  # before replacing a worker that died at once
 _HEALTHY_S = 30.0  # a worker that lived longer did not fail at its start
-_FIRST_SWEEP_S, _DEMO_SWEEP_S = 5.0, 60.0
+_FIRST_SWEEP_S = 5.0
 _FURTHER_AFTER_S = 2.0  # a worker takes seconds to load, in which one that is there converts a short recording
 _FURTHER_IDLE_S = 120.0
 
 
 @dataclass
 class _Lane:
-    """The workers of one kind, and when the next may be started.
-
-    wanted: how many there are at most; lasting: of them, those that are there without a task. idle_s: the others end
-    after so long without one. patience_s: for how long tasks wait before another one is started.
-    """
+    """The workers of one kind: `wanted` at most, of which `lasting` stay without a task; others end after `idle_s`.
+    patience_s: for how long tasks wait before another one is started."""
 
     wanted: int
     lasting: int
@@ -105,9 +98,10 @@ class LocalExecutor:
         self._trouble = LastingFailure(log, "workers_not_looked_after")
         self._woken, self._stopping = threading.Event(), threading.Event()
         self._restarts = 0
+        house = (self._stopping, _FIRST_SWEEP_S, self._database, settings, service, log)
         self._threads = [
             threading.Thread(target=self._watch, name="workers", daemon=True),
-            threading.Thread(target=self._keep_house, name="housekeeping", daemon=True),
+            threading.Thread(target=keep_house, args=house, name="housekeeping", daemon=True),
         ]
 
     # ---- control
@@ -243,11 +237,3 @@ class LocalExecutor:
             self._log.warning("worker_killed", lane=worker.order.lane, pid=worker.popen.pid, reason=reason)
             worker.popen.kill()
             worker.popen.wait()
-
-    # ---- housekeeping
-
-    def _keep_house(self) -> None:
-        pause_s = _FIRST_SWEEP_S
-        while not self._stopping.wait(pause_s):
-            pause_s = _DEMO_SWEEP_S if self._service.is_demo else SWEEP_S
-            keep_house(self._database, self._settings, self._service, self._log)

@@ -24,7 +24,6 @@ class OrderedProcess:
 
     @property
     def lasted_s(self) -> float:
-        """Seconds since its start."""
         return time.monotonic() - self.begun_at
 
     def send(self, line: bytes) -> None:

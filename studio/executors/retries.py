@@ -26,28 +26,21 @@ class Backoff:
 
     @property
     def is_over(self) -> bool:
-        """Return whether the next attempt may start."""
         return time.monotonic() >= self.not_before
 
     def failed(self, lasted_s: float = 0.0) -> None:
-        """Count a failure after `lasted_s` seconds."""
         self.failures = 1 if lasted_s > self.healthy_s else self.failures + 1
         self.pause(min(self.longest_s, self.first_s * 2 ** min(self.failures, 10)))
 
     def succeeded(self) -> None:
-        """Reset all failures."""
         self.failures, self.not_before = 0, 0.0
 
     def pause(self, seconds: float) -> None:
-        """Wait at least `seconds`."""
         self.not_before = max(self.not_before, time.monotonic() + seconds)
 
 
 def retry(action: Callable[[], T], patience_s: float) -> T:
-    """Call `action`, and retry while the database or the storage is busy, unreachable or full.
-
-    After `patience_s` seconds raises the error; other errors are raised at once.
-    """
+    """Call `action`, and retry for `patience_s` seconds while the database or the storage is busy or full."""
     deadline, backoff = time.monotonic() + patience_s, Backoff(_FIRST_PAUSE_S, longest_s=_LONGEST_PAUSE_S)
     while True:
         try:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,20 +14,17 @@ from engine.files import named
 from studio.errors import NotFound
 from studio.executors.job import Job
 from studio.executors.retries import SHORT_PATIENCE_S, retry
-from studio.executors.untrained import untrained_voice_folder
+from studio.executors.untrained import voice_for
 from studio.store.accounts import account_prefix
-from studio.store.catalogue import find_model
 from studio.store.records.conversion import Conversion, Mix, OutputSettings, Rendered, Song, more_lanes
 from studio.store.task_filter import TaskFilter
 from studio.store.tasks import list_tasks
-from studio.store.workspaces import voice_folder
 
 if TYPE_CHECKING:
     from engine.features.survey import Survey
     from engine.songs.part_conversion import PartsConversion
     from engine.songs.separation import OnnxSeparator
     from engine.songs.song import Song as WholeSong
-    from engine.voices.imported import AnyVoice
 
 _MOST_CANCELLED = 3  # tasks in whose stages to look
 
@@ -88,18 +85,17 @@ def make(job: Job, asked: Conversion, song: Song, source: Path) -> Rendered:
     from engine.songs.part_conversion import Work
     from engine.songs.song import SongFiles, make_song
 
-    _measure(job, source)
+    job.refuse_too_long(source, 1)
     if not (song.separate or "backing" in song.keys):
         return _in_parts(job, asked, song, source)
     whole = _whole(job, song, source)
     names = ["vocal", "backing", *islice(chain(["stem"], more_lanes()), len(whole.stems))]
     vocal, backing, *stems = (job.folder / f"{name}.wav" for name in names)
     files = SongFiles(job.folder / "mix.wav", vocal, backing, stems)
-    done = make_song(
-        whole, files, lambda name: _voice(job, asked, name), StoredStages(job), lambda: _separator(job),
-        by_style(asked.preset, asked.settings), job.heartbeat.report,
-        Work(job.context.device, job.context.installation, threads=job.context.threads),
-    )  # fmt: skip
+    settings, voices = by_style(asked.preset, asked.settings), partial(voice_for, job, untrained=asked.untrained)
+    work = Work(job.context.device, job.context.installation, threads=job.context.threads)
+    report = job.heartbeat.report
+    done = make_song(whole, files, voices, StoredStages(job), partial(separator_of, job), settings, report, work)
     converted = [one for one in done.conversions if one]
     return replace(
         _rendered(job, asked, files.mix, converted, done.mix.unsigned),
@@ -124,16 +120,14 @@ def _in_parts(job: Job, asked: Conversion, song: Song, source: Path) -> Rendered
         survey.refuse_silence()
         warning = survey.dryness.warning if survey.dryness else None
 
-    done = convert_parts(
-        source, target, list(song.parts), lambda name: _voice(job, asked, name),
-        by_style(asked.preset, asked.settings), job.heartbeat.report,
-        Work(job.context.device, job.context.installation, threads=job.context.threads), surveyed,
-    )  # fmt: skip
-    notes = [*notes_of([source]), find_two_pitches(source).sentence, done.level_warning, done.notes_warning]
-    return replace(
-        _rendered(job, asked, target, [done], done.unsigned), warning=warning, notes=tuple(filter(None, notes)),
-        lowered_db=done.lowered_db or None,
-    )  # fmt: skip
+    settings, voices = by_style(asked.preset, asked.settings), partial(voice_for, job, untrained=asked.untrained)
+    work = Work(job.context.device, job.context.installation, threads=job.context.threads)
+    report, parts = job.heartbeat.report, list(song.parts)
+    done = convert_parts(source, target, parts, voices, settings, report, work, surveyed)
+    said = [*notes_of([source]), find_two_pitches(source).sentence, done.level_warning, done.notes_warning]
+    notes, lowered_db = tuple(filter(None, said)), done.lowered_db or None
+    rendered = _rendered(job, asked, target, [done], done.unsigned)
+    return replace(rendered, warning=warning, notes=notes, lowered_db=lowered_db)
 
 
 def _rendered(
@@ -167,27 +161,16 @@ def _whole(job: Job, song: Song, source: Path) -> "WholeSong":
     faders = {name: Fader(level) for name, level in song.faders.items()}
     sent = {name: named(job.fetch_as(key, name), song.names[name]) for name, key in song.keys.items()}
     for path in sent.values():
-        _measure(job, path)
+        job.refuse_too_long(path, 1)
     sung = dict(zip(chain(["stem"], more_lanes()), [song.stem_parts, *(song.more_stem_parts or ())], strict=False))
     stems = [Stem(sent[name], list(parts), faders.get(name, Fader())) for name, parts in sung.items() if name in sent]
     lead = Stem(source, list(song.parts), faders.get("vocal", Fader()))
     return WholeSong(lead, sent.get("backing"), song.separate, song.offset_s, stems, faders.get("backing", Fader()))
 
 
-def _voice(job: Job, asked: Conversion, model_id: str) -> "AnyVoice":
-    context = job.context
-    model = retry(lambda: find_model(context.database, job.account, model_id), SHORT_PATIENCE_S)
-    if model.is_untrained and asked.untrained:
-        return context.voices.voice(untrained_voice_folder(job, model))
-    return context.voices.voice(retry(lambda: voice_folder(context.storage, model), SHORT_PATIENCE_S))
-
-
-def _separator(job: Job) -> "OnnxSeparator":
+def separator_of(job: Job) -> "OnnxSeparator":
+    """Return what takes the vocal out of a song. Raises what `checked_separator` raises."""
     from engine.songs.separation import OnnxSeparator
     from engine.songs.separator_file import checked_separator
 
     return OnnxSeparator(checked_separator(job.context.settings.separators))
-
-
-def _measure(job: Job, path: Path) -> None:
-    job.refuse_too_long(path, 1)

@@ -1,9 +1,6 @@
-"""Supervise workers anywhere: requeue tasks of lost workers, kill workers that hang.
+"""Supervise workers anywhere, on this machine or on Ray: requeue tasks of lost ones, kill those that hang."""
 
-The local executor supervises processes of this machine, the Ray dispatcher its workers on a cluster. Both restart what
-has died, after a pause that grows with each failure.
-"""
-
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
@@ -22,7 +19,7 @@ from studio.store.kinds import LANES
 from studio.store.storage import open_storage
 
 RECOVER_S = 2.0  # between searches for lost workers
-SWEEP_S = 3600.0
+SWEEP_S, _DEMO_SWEEP_S = 3600.0, 60.0
 
 
 class Supervisor:
@@ -40,10 +37,8 @@ class Supervisor:
         self._silent: set[str] = set()  # living workers whose lease had expired at the last check
 
     def look(self, lanes: Callable[[], Mapping[str, str]]) -> list[str]:
-        """Check everything that is due; `lanes` returns the lane of each living worker by its id.
-
-        Returns the dead workers whose tasks were requeued. Raises Unavailable.
-        """
+        """Check everything that is due; return the dead workers whose tasks were requeued. Raises Unavailable.
+        lanes: returns the lane of each living worker by its id."""
         if not self.dead and time.monotonic() < self._recover_at:
             return []
         self._recover_at = time.monotonic() + RECOVER_S
@@ -79,13 +74,26 @@ class Supervisor:
         return dead
 
 
-def keep_house(database: Database, settings: Settings, service: ServiceSettings, log: FilteringBoundLogger) -> None:
-    """Delete what is no longer needed; a failure is logged, and the next call tries again."""
-    try:
-        remove_abandoned(database, settings.work)
-        swept = sweep(database, open_storage(service.storage_url, settings.data, create=False), service)
-        log.info("swept", **{name: value for name, value in asdict(swept).items() if value})
-    except StudioError as trouble:
-        log.warning("sweep_failed", reason=str(trouble))
-    except Exception:
-        log.exception("sweep_failed")
+def keep_house(
+    stopping: threading.Event,
+    first_s: float,
+    database: Database,
+    settings: Settings,
+    service: ServiceSettings,
+    log: FilteringBoundLogger,
+    may: Callable[[], bool] = lambda: True,
+) -> None:
+    """Delete from time to time what is no longer needed, if this process `may`; a failure is logged."""
+    pause_s = first_s
+    while not stopping.wait(pause_s):
+        pause_s = _DEMO_SWEEP_S if service.is_demo else SWEEP_S
+        if not may():
+            continue
+        try:
+            remove_abandoned(database, settings.work)
+            swept = sweep(database, open_storage(service.storage_url, settings.data, create=False), service)
+            log.info("swept", **{name: value for name, value in asdict(swept).items() if value})
+        except StudioError as trouble:
+            log.warning("sweep_failed", reason=str(trouble))
+        except Exception:
+            log.exception("sweep_failed")

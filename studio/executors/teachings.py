@@ -21,7 +21,7 @@ from studio.store.kinds import TRAINING
 from studio.store.records.codec import written
 from studio.store.records.voices import NewVoice, Teaching, Training
 from studio.store.tasks import submit
-from studio.store.workspaces import arriving, voice_folder
+from studio.store.voice_folders import arriving, voice_folder
 
 if TYPE_CHECKING:
     from engine.datasets.dataset import Dataset
@@ -29,10 +29,7 @@ if TYPE_CHECKING:
 
 
 def teach(job: Job) -> None:
-    """Make the data set and end the task with the new voice; queue its training if one was asked for.
-
-    Raises what the engine and the studio raise; then nothing is stored.
-    """
+    """Make the data set and end the task with the new voice; queue its training if one was asked for."""
     from engine.datasets import teaching
     from engine.datasets.dataset import load_dataset
     from engine.datasets.left_out import write_left_out

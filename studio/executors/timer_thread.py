@@ -1,7 +1,4 @@
-"""Timer threads of a server, which keep what calls were promised for later, whichever process does the work.
-
-The whole state is in the database, so that a server that starts again, or another beside it, goes on with it.
-"""
+"""Timer threads of a server, which keep what calls were promised for later; the whole state is in the database."""
 
 import threading
 from collections.abc import Callable
@@ -26,7 +23,6 @@ class TimerThread:
         self._thread = threading.Thread(target=self._watch, name=name, daemon=True)
 
     def start(self) -> None:
-        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:

@@ -1,8 +1,4 @@
-"""Examine recordings and train voices in a worker.
-
-The engine trains in a folder that this worker has locked, continuing from the last checkpoint there. One transaction
-publishes the voice, in its row and in the task's.
-"""
+"""Examine recordings and train voices in a worker, in a folder that it has locked, from the last checkpoint there."""
 
 import time
 from dataclasses import asdict, fields, replace
@@ -18,8 +14,10 @@ from engine.texts import tr
 from engine.training.history import TRAINING_FORMAT, TrainingHistory, read_history
 from engine.training.plan import TrainingPlan
 from studio.errors import NotFound, StudioError
+from studio.executors.heartbeat import changed_ns
 from studio.executors.job import Job
 from studio.executors.retries import SHORT_PATIENCE_S, retry
+from studio.executors.songs import separator_of
 from studio.executors.untrained import make_ahead
 from studio.store.accounts import account_prefix
 from studio.store.catalogue import (
@@ -34,16 +32,10 @@ from studio.store.catalogue import (
     training_reached,
 )
 from studio.store.records.conversion import Settings
-from studio.store.records.voices import Nothing, ReportAsked, Training
+from studio.store.records.voices import EstimateAsked, Nothing, ReportAsked, Training
 from studio.store.tables import models
-from studio.store.workspaces import (
-    Workspace,
-    alone_with_untrained,
-    dataset_workspace,
-    drop_older_voices,
-    keep_voice,
-    untrained_prefix,
-)
+from studio.store.voice_folders import drop_older_voices, keep_voice, untrained_prefix
+from studio.store.workspaces import Workspace, alone_with_untrained, dataset_workspace
 
 if TYPE_CHECKING:
     from engine.voices.voice import Voice
@@ -55,11 +47,7 @@ _MARK = "saved"  # changes with each of these
 
 
 def examine(job: Job) -> None:
-    """Examine the recordings of a voice, and complete the task with the report in the voice's row.
-
-    Where that is asked for, the music is removed from them first. As the recordings are analysed now, this also makes
-    the untrained voice.
-    """
+    """Examine the recordings of a voice, without music if that is asked for, and make the untrained voice of them."""
     from engine.datasets.report import examined
 
     model = job.model()
@@ -87,13 +75,10 @@ def _without_music(job: Job, workspace: Workspace, dataset: Dataset) -> Dataset:
     """Return the data set with vocals in place of the recordings that have music; the storage has both then."""
     from engine.datasets.music_removal import remove_music
     from engine.datasets.report import examined
-    from engine.songs.separation import OnnxSeparator
-    from engine.songs.separator_file import checked_separator
 
-    separator = OnnxSeparator(checked_separator(job.context.settings.separators))
     report = job.heartbeat.report
     try:
-        return remove_music(dataset, examined(dataset, report), separator, report)
+        return remove_music(dataset, examined(dataset, report), separator_of(job), report)
     finally:
         workspace.save_recordings(dataset.recordings)
 
@@ -178,7 +163,7 @@ class _Course:
         self._job, self._model, self._workspace, self._epochs = job, model, workspace, plan.epochs
         self._checkpoint = workspace.folder / TRAINING_FOLDER / CHECKPOINT_FILE
         self._epoch = self._written = model.epoch
-        self._saved_at, self._saved = time.monotonic(), _changed_ns(self._checkpoint)
+        self._saved_at, self._saved = time.monotonic(), changed_ns(self._checkpoint)
         self._mark = job.folder / _MARK
         job.heartbeat.watch(self._mark if workspace.is_copy else self._checkpoint)
         job.heartbeat.each_beat = self._write_epoch
@@ -194,7 +179,7 @@ class _Course:
 
     def save(self) -> None:
         """Save the latest checkpoint to a remote storage, if it is new."""
-        state = _changed_ns(self._checkpoint)
+        state = changed_ns(self._checkpoint)
         if self._workspace.is_copy and state != self._saved:
             retry(lambda: self._workspace.save(self._point), SHORT_PATIENCE_S)
             self._saved = state
@@ -262,8 +247,17 @@ def _row_of(model: Model) -> Select[float]:
     return select(models.c.created_at).where(models.c.account_id == model.account_id, models.c.id == model.id)
 
 
-def _changed_ns(path: Path) -> int | None:
-    try:
-        return path.stat().st_mtime_ns
-    except OSError:
-        return None
+def estimate(job: Job) -> None:
+    """Complete the task with the engine's estimate. Raises what the engine and the studio raise.
+
+    Features analysed for it are stored with the recordings, so the training starts sooner.
+    """
+    from engine.training.train import estimate_training, usable_clips
+
+    model = job.model()
+    plan = plan_of(job.task.asked_as(EstimateAsked).settings)
+    with dataset_workspace(job.context.storage, job.account, model, job.task.fence, training=False) as workspace:
+        clips = usable_clips(load_dataset(workspace.folder), job.heartbeat.report)
+        job.heartbeat.report(1.0, tr("timing a few steps"))
+        estimated = estimate_training(clips, plan, job.context.device)
+    job.publish(estimated)

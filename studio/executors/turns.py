@@ -1,8 +1,5 @@
-"""Threads that work for accounts in turn, of which each account has a share.
-
-So who asks for a hundred things waits for them alone: no account holds all threads, and between two works of one
-account every other account that waits is served.
-"""
+"""Threads that work for accounts in turn: no account holds all threads, and between two works of one account every
+other account that waits is served."""
 
 import contextvars
 import threading
@@ -34,7 +31,6 @@ class _Asked(Generic[T_co]):
     context: contextvars.Context
 
     def do(self) -> None:
-        """Do the work, unless it was cancelled."""
         if not self.future.set_running_or_notify_cancel():
             return
         try:
@@ -75,10 +71,8 @@ class Turns:
         self._changed = threading.Condition()
 
     def submit(self, account_id: str, work: Callable[[], T], at_most: int | None = None) -> Future[T]:
-        """Let a thread do a work when the account's turn comes; a work that waits may be cancelled.
-
-        at_most: works of the account, waiting or running, beside which it is still taken. Raises TooMany.
-        """
+        """Let a thread do a work when the account's turn comes; a work that waits may be cancelled. Raises TooMany.
+        at_most: works of the account, waiting or running, beside which it is still taken."""
         asked: _Asked[T] = _Asked(work, Future(), contextvars.copy_context())
         with self._changed:
             if self._ended:

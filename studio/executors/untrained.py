@@ -1,12 +1,34 @@
 """Make an untrained voice in a worker: after examining its recordings, or when it first converts."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from engine.errors import DatasetError, TrainingError
+from engine.errors import DatasetError, TrainingError, VoiceError
 from studio.errors import NotFound
 from studio.executors.job import Job
-from studio.store.catalogue import Model
-from studio.store.workspaces import Workspace, untrained_folder, untrained_prefix
+from studio.executors.retries import SHORT_PATIENCE_S, retry
+from studio.store.catalogue import Model, find_model
+from studio.store.voice_folders import untrained_folder, untrained_prefix, voice_folder
+from studio.store.workspaces import Workspace
+
+if TYPE_CHECKING:
+    from engine.voices.imported import AnyVoice  # loads torch
+
+
+def voice_for(job: Job, model_id: str, untrained: bool) -> "AnyVoice":
+    """Return a voice to convert with; untrained: the untrained one, if it is still not trained."""
+    context = job.context
+
+    def loaded() -> "AnyVoice":
+        model = find_model(context.database, job.account, model_id)
+        is_untrained = model.is_untrained and untrained
+        folder = untrained_voice_folder(job, model) if is_untrained else voice_folder(context.storage, model)
+        return context.voices.voice(folder)
+
+    try:
+        return retry(loaded, SHORT_PATIENCE_S)
+    except (NotFound, VoiceError):  # or it has just been trained, and is elsewhere now
+        return retry(loaded, SHORT_PATIENCE_S)
 
 
 def untrained_voice_folder(job: Job, model: Model) -> Path:

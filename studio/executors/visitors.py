@@ -1,8 +1,5 @@
 """Visitors of a public demo: each browser has its own account, deleted after a while with all its files.
-
-A cookie with 256 random bits identifies a browser; the account's name is made from its digest. If the browser keeps no
-cookie, as some do for embedded pages, each session of the page is a visitor.
-"""
+A cookie with 256 random bits identifies a browser; without one, each session of the page is a visitor."""
 
 import hashlib
 from contextlib import suppress
@@ -34,10 +31,8 @@ def account_of_visitor(database: Database, cookie: str | None, session: str) -> 
 
 
 def delete_old_visitors(database: Database, storage: Storage, kept_s: float) -> int:
-    """Delete visitors whose account is older than this, with their work, voices and files; return how many.
-
-    A visitor with active work has it cancelled, and is deleted next time.
-    """
+    """Delete visitors whose account is older than this, with all they have; return how many.
+    One with active work has it cancelled, and is deleted next time."""
     old = accounts.c.name.startswith(PREFIX, autoescape=True) & (accounts.c.created_at < Now() - kept_s)
     with database.read() as connection:
         found = list(connection.scalars(select(accounts.c.id).where(old).order_by(accounts.c.id).limit(_AT_ONCE)))

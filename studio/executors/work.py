@@ -47,10 +47,7 @@ _OUTCOMES: Mapping[str, Outcome] = {"queued": "given back", "failed": "failed", 
 
 
 def run_task(context: WorkerContext, task: tasks.Task) -> Outcome:
-    """Carry out a task just claimed, and record how it ended; raises nothing that a task can cause.
-
-    Returns the outcome; "broken" means that the process should also be replaced.
-    """
+    """Carry out a task just claimed; return how it ended. "broken" means that the process should also be replaced."""
     started = time.monotonic()
     log = context.log.bind(
         task_id=task.id, kind=task.kind, account_id=task.account_id, request_id=task.request_id, attempt=task.attempt

@@ -1,9 +1,6 @@
 """A worker: a process that claims tasks of its lane and carries them out in turn.
-
-It reads its order as a line of JSON from stdin, since every process of the machine could read a password among the
-arguments. Then each line "wake" makes it look for tasks at once, and "stop", or the end of stdin, stops it: its running
-task may finish within the grace period, else it is requeued. So a worker never outlives the server that started it.
-"""
+Its order is a line of JSON on stdin, since every process could read a password among the arguments. Then each line
+"wake" makes it look for tasks at once; "stop", or the end of stdin, stops it. So it never outlives its server."""
 
 import contextlib
 import importlib
@@ -47,11 +44,9 @@ _TROUBLE_S = 2.0  # before the next attempt after a database failure
 
 @dataclass(frozen=True)
 class Order:
-    """The order of a worker.
-
-    threads: cores that it may use, unless it has a share of them. idle_s: it exits after so long without a task; 0:
-    never. number: its index within its lane. cores: the file of shares, if there is one, and its place there.
-    """
+    """The order of a worker. cores: the file of shares of cores, if there is one, and its `place` there.
+    idle_s: it exits after so long without a task; 0: never. number: its index within its lane. data: the folder, empty
+    for a node's own; version: of the program that a node must have, too."""
 
     data: str
     service: ServiceSettings
@@ -62,9 +57,9 @@ class Order:
     number: int = 0
     cores: str = ""
     place: int = 0
+    version: str = ""
 
     def as_line(self) -> str:
-        """Return the line that `read_order` reads."""
         return json.dumps(asdict(self)) + "\n"
 
 
@@ -93,10 +88,8 @@ def main() -> int:
         _prepare(order)
         storage = open_storage(service.storage_url, settings.data, create=False)
         share = _share(order)
-        context = WorkerContext(
-            settings, service, database, storage, VoiceCache(), stopping, log, order.number,
-            share.threads if share else order.threads,
-        )  # fmt: skip
+        voices, threads = VoiceCache(), share.threads if share else order.threads
+        context = WorkerContext(settings, service, database, storage, voices, stopping, log, order.number, threads)
         return _work(context, order, woken, share.at_work if share else contextlib.nullcontext)
     except StudioError as trouble:  # before the first task
         log.warning("worker_ended", reason=str(trouble))
@@ -166,15 +159,20 @@ def load_what_is_needed(lane: str, threads: int) -> None:
         importlib.import_module(name)
 
 
-def _listen(lines: Iterable[bytes], stopping: Stopping, woken: threading.Event) -> None:
-    """Obey stdin until it ends, and make sure that the process then exits."""
+def obey(lines: Iterable[bytes], woken: threading.Event, stop: Callable[[], None]) -> None:
+    """Wake with each line on stdin, until it ends or a line says to stop."""
     with contextlib.suppress(OSError, ValueError):
         for line in lines:
             if line == STOP:
                 break
             woken.set()
-    stopping.ask()
+    stop()
     woken.set()
+
+
+def _listen(lines: Iterable[bytes], stopping: Stopping, woken: threading.Event) -> None:
+    """Obey stdin until it ends, and make sure that the process then exits."""
+    obey(lines, woken, stopping.ask)
     while not stopping.is_over(OVERDUE_S):
         time.sleep(0.2)
     os._exit(DISTURBED)  # it hangs; its task's lease will expire

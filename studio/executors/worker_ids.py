@@ -1,8 +1,5 @@
-"""Worker ids: workers claim tasks with them, and other processes can see from them that a worker is dead.
-
-An id holds the boot of the machine, its process namespace, the process id and the start time. Where the system does not
-provide these, a lost worker is noticed only when its lease is over.
-"""
+"""Worker ids, from which other processes can see that a worker is dead: boot of the machine, process namespace, process
+id and start time. Where the system does not provide these, a lost worker is noticed only when its lease is over."""
 
 import secrets
 from collections.abc import Iterable

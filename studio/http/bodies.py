@@ -1,8 +1,5 @@
 """Parse the body of a POST block by block: multipart, urlencoded or JSON, detected from its contents.
-
-Files are written to the disk as they arrive, counting their size and computing their SHA-256; only short fields stay in
-memory.
-"""
+Files are written to the disk as they arrive; only short fields stay in memory."""
 
 import hashlib
 import json
@@ -51,10 +48,8 @@ class UploadedFile:
 
 @dataclass(frozen=True)
 class Form:
-    """The fields of a body by name. ignored: names of those that the call does not have and that were left out.
-
-    unquoted: names of those that JSON gives as a number, true or false.
-    """
+    """The fields of a body by name. ignored: names that the call does not have and that were left out.
+    unquoted: names of those that JSON gives as a number, true or false."""
 
     fields: Mapping[str, str]
     files: Mapping[str, UploadedFile]
@@ -147,6 +142,17 @@ def recognised(content_type: str, head: bytes) -> tuple[str, bytes]:
 
 def _malformed(text: str) -> Invalid:
     return Invalid([("body", text)], "malformed_body")
+
+
+def _refuse_long_name(name: str) -> None:
+    if len(name) > LONGEST_NAME:
+        raise _malformed(
+            ntr(
+                "The name of a field has more than {longest_name} character.",
+                "The name of a field has more than {longest_name} characters.",
+                longest_name=LONGEST_NAME,
+            )
+        )
 
 
 def _field_text(name: str, value: bytes) -> str:
@@ -330,14 +336,7 @@ class _Multipart:
         if b"name" not in options:
             raise _malformed(tr("A part of the form has no name in its Content-Disposition."))
         self._name = _field_text("body", options[b"name"])
-        if len(self._name) > LONGEST_NAME:
-            raise _malformed(
-                ntr(
-                    "The name of a field has more than {longest_name} character.",
-                    "The name of a field has more than {longest_name} characters.",
-                    longest_name=LONGEST_NAME,
-                )
-            )
+        _refuse_long_name(self._name)
         encoding = _latin(self._headers.get(b"content-transfer-encoding", b"")).strip().lower()
         if encoding not in _PLAIN_ENCODINGS:
             raise _malformed(tr("Parts of the form must not have a Content-Transfer-Encoding."))
@@ -391,14 +390,7 @@ class _Plain:
         pairs = _json_fields(bytes(self._body)) if self._kind == JSON else _urlencoded_fields(bytes(self._body))
         for name, value in pairs:
             self._target.count_part()
-            if len(name) > LONGEST_NAME:
-                raise _malformed(
-                    ntr(
-                        "The name of a field has more than {longest_name} character.",
-                        "The name of a field has more than {longest_name} characters.",
-                        longest_name=LONGEST_NAME,
-                    )
-                )
+            _refuse_long_name(name)
             if self._target.has(name) and value is not None:
                 self._target.add_field(name, _plain_text(name, value))
                 if not isinstance(value, str):

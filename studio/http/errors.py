@@ -1,7 +1,4 @@
-"""Problem documents (RFC 9457): errors with a stable code and a list of invalid fields.
-
-Only texts written for users are sent. An unforeseen error is reported without details.
-"""
+"""Problem documents (RFC 9457): errors with a stable code and a list of invalid fields."""
 
 import math
 from collections.abc import Mapping
@@ -130,10 +127,8 @@ class Problem:
         return document
 
     def response(self, accept_language: str | None = None, path: str = "") -> JSONResponse:
-        """Return the problem document as a response, in the language that the client's Accept-Language prefers.
-
-        path: of the call; below OPENAI the same stands a second time where clients of that interface look for it.
-        """
+        """Return the document as a response, in the language that the client's Accept-Language prefers.
+        path: of the call; below OPENAI the same stands a second time where clients of that interface look for it."""
         language = accepted(accept_language)
         said = {"Content-Language": language.code, "Vary": "Accept-Language"}
         document = self.as_json(language)

@@ -21,10 +21,7 @@ _LONGEST_SHOWN = 100
 
 @dataclass(frozen=True)
 class FieldNames:
-    """The fields of a form: its texts, where None stands for any, and its files.
-
-    ignores_others: whether fields of other names are left out; otherwise they are refused.
-    """
+    """The fields of a form: its texts, where None stands for any, and its files; others are refused, or left out."""
 
     texts: Collection[str] | None = None
     files: Collection[str] = ()
@@ -51,9 +48,7 @@ def form_names(route: APIRoute, ignores_others: bool = False) -> FieldNames:
 
 def unknown_fields(given: Iterable[str], known: Collection[str], elsewhere: Collection[str] = ()) -> Invalid:
     """Return the error for fields that a call does not have, with the names that were probably meant.
-
-    elsewhere: fields that the call takes in its form, where `given` stands in its address.
-    """
+    elsewhere: fields that the call takes in its form, where `given` stands in its address."""
     names = [shown_name(name) for name in dict.fromkeys(given)][:_MOST_TOLD]
     return Invalid([(name, _sentence(name, known, elsewhere)) for name in names], "unknown_field")
 

@@ -1,9 +1,5 @@
-"""Middleware for every call of the service, before and after its route.
-
-In this order: assign a request id; check the token, before the body is read; refuse new work while the service shuts
-down; apply the rate limit; check the announced size of the body and the free disk space. The body is counted as it
-arrives, and every error leaves as a problem document. The page and its files are passed through.
-"""
+"""Middleware for every call of the service, before and after its route; the page and its files are passed through.
+In this order: request id, token, refusal of new work at the end, rate limit, size of the body, free disk space."""
 
 import asyncio
 import random
@@ -155,7 +151,7 @@ class ServiceMiddleware:
         secret = _bearer(exchange.headers)
         holder = await read_soon(self._studio.database, holder_of_token, self._studio.database, secret)
         if holder is None:
-            text = tr("The token is unknown, expired or revoked. Create another with `token create`.")
+            text = tr("The token is unknown, expired or revoked. Create another with `timbre-studio token create`.")
             raise Unauthorised(text, "token_invalid")
         return holder
 
@@ -190,9 +186,7 @@ class ServiceMiddleware:
     @asynccontextmanager
     async def _room(self, scope: Scope, exchange: "Exchange") -> AsyncIterator[None]:
         """Reserve a place for an upload, unless the body is known to be small. Calls without a token take none.
-
-        The call's `room` in the state closes before the call ends if only waiting is left.
-        """
+        The call's `room` in the state closes before the call ends if only waiting is left."""
         small = exchange.expected is not None and exchange.expected <= ROOM_BESIDE_A_FILE
         service, account = self._studio.service, scope["state"]["account"]
         with ExitStack() as room:
@@ -252,10 +246,7 @@ class Exchange:
         return self._status or (499 if self.left else 500)
 
     async def receive(self) -> Message:
-        """Receive the next part of the body, or that the client has left, also where its right has ended.
-
-        Raises TooLarge above the limit.
-        """
+        """Receive the next part of the body, or that the client has left or its right has ended. Raises TooLarge."""
         message: Message = {"type": "http.disconnect"}
         with self.right.while_it_lasts():
             message = await self._receive()
@@ -269,9 +260,7 @@ class Exchange:
 
     async def send(self, message: Message) -> None:
         """Send the next part of the answer. If the body was not read to its end, the connection closes afterwards.
-
-        Raises ClientDisconnect for more of an answer whose right has ended.
-        """
+        Raises ClientDisconnect for more of an answer whose right has ended."""
         if message["type"] == "http.response.start":
             self._status = message["status"]
             headers = MutableHeaders(scope=message)
@@ -346,7 +335,10 @@ def _bearer(headers: Headers) -> str:
     """Return the token of a call. Raises Unauthorised without one."""
     scheme, _, secret = headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not secret.strip():
-        text = tr("A token is required. Send the header 'Authorization: Bearer TOKEN'; `token create` makes one.")
+        text = tr(
+            "A token is required. Send the header 'Authorization: Bearer TOKEN'; "
+            "`timbre-studio token create` makes one."
+        )
         raise Unauthorised(text, "token_missing")
     return secret.strip()
 

@@ -1,10 +1,6 @@
-"""Protect the page against pages of other sites.
-
-A browser sends what any open page asks for: to this machine, and with the cookies of a log-in to sibling sub-domains.
-So requests must come from the studio's own pages, on the same host and port. On this machine alone, where no token is
-required, they must also use a name of this machine as their host, as another page could resolve its own name to it
-(DNS rebinding).
-"""
+"""Protect the page against pages of other sites: requests must come from the studio's own pages, on this host and port.
+On this machine alone, where no token is required, they must also use a name of this machine as their host, as another
+page could resolve its own name to it (DNS rebinding)."""
 
 from collections.abc import Collection
 from urllib.parse import urlsplit
@@ -31,10 +27,7 @@ _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 class OriginGuard:
     """Middleware that answers 403 to requests of other sites' pages, and keeps the page out of their frames.
-
-    guarded: first parts of paths that require a token anyway and are passed on. Following a link to the page is
-    allowed; a demo may also be framed, as hosts of Spaces do it.
-    """
+    guarded: first parts of paths that require a token anyway. A demo may be framed, as hosts of Spaces do it."""
 
     def __init__(self, app: ASGIApp, guarded: Collection[str], service: ServiceSettings) -> None:
         self._app, self._guarded, self._base_url = app, guarded, service.base_url
@@ -42,7 +35,6 @@ class OriginGuard:
         self._may_be_framed = service.is_demo
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on requests of the page itself."""
         if scope["type"] != "http" or scope["path"].partition("/")[2].partition("/")[0] in self._guarded:
             await self._app(scope, receive, send)
             return

@@ -1,8 +1,5 @@
 """HTTP/1.1 and WebSockets for uvicorn, limiting what they leave to the client.
-
-httptools buffers whatever arrives: without limits, any client could fill the memory with headers, or hold connections
-open by sending none. A WebSocket's messages are limited in number here, in size by uvicorn's `ws_max_size`.
-"""
+httptools buffers whatever arrives: any client could fill the memory with headers, or hold connections open."""
 
 from asyncio import BaseTransport, TimerHandle, Transport
 from typing import cast
@@ -27,12 +24,10 @@ class BoundedProtocol(HttpToolsProtocol):
     _timer: TimerHandle | None = None
 
     def connection_made(self, transport: BaseTransport) -> None:
-        """Start waiting for a head."""
         super().connection_made(cast(Transport, transport))
         self._wait_for_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop waiting."""
         self._head_is_here()
         super().connection_lost(exc)
 
@@ -48,12 +43,10 @@ class BoundedProtocol(HttpToolsProtocol):
                 self.transport.close()
 
     def on_message_begin(self) -> None:
-        """Start a head."""
         self._wait_for_head()
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """End a head."""
         self._unused = 0
         self._head_is_here()
         super().on_headers_complete()
@@ -66,7 +59,6 @@ class BoundedProtocol(HttpToolsProtocol):
             self._wait_for_head()
 
     def on_message_complete(self) -> None:
-        """End a request."""
         self._unused = 0
         self._head_is_here()
         super().on_message_complete()
@@ -87,7 +79,6 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
     _unread: TimerHandle | None = None
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop waiting."""
         self.resume_writing()
         super().connection_lost(exc)
 
@@ -99,7 +90,6 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
             self.transport.close()
 
     def handle_cont(self, event: Frame) -> None:
-        """Add a piece of a message."""
         if len(self.frames) >= _MOST_PIECES:
             self._fail(CloseCode.POLICY_VIOLATION)
         else:
@@ -139,7 +129,6 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
         self._unread = self._unread or self.loop.call_later(UNREAD_S, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """Stop waiting."""
         super().resume_writing()
         if self._unread is not None:
             self._unread.cancel()

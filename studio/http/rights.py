@@ -1,8 +1,5 @@
 """Rights that end while a call goes on: its token is revoked or expires, or its account is deleted, by any process.
-
-What takes long (an upload, a wait, events, a download, a live session) is cut off then. One look at the database
-serves all such calls of a server; calls that are answered within a second cost none.
-"""
+One look at the database serves all such calls of a server; calls answered within a second cost none."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
@@ -28,10 +25,7 @@ def ended() -> Unauthorised:
 
 
 class Right:
-    """The right of one call. For its event loop alone.
-
-    holders: ids of tokens and accounts, all of which must be valid.
-    """
+    """The right of one call, for its event loop alone. holders: ids of tokens and accounts that must be valid."""
 
     def __init__(self, *holders: str) -> None:
         self.holders = set(holders)
@@ -46,7 +40,6 @@ class Right:
             act()
 
     def refuse_ended(self) -> None:
-        """Raise Unauthorised if it has ended."""
         if self.has_ended:
             raise ended()
 

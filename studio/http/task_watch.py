@@ -1,8 +1,5 @@
-"""Wait for tasks in the name of calls: one look at the database serves all that wait.
-
-Workers write how far they are into the database, which tells nobody; so one loop of the server asks it for all watched
-tasks at once, for as long as there are any.
-"""
+"""Wait for tasks in the name of calls: workers write into the database, which tells nobody, so one loop of the server
+asks it for all watched tasks at once, for as long as there are any."""
 
 import asyncio
 from collections import Counter
@@ -49,10 +46,7 @@ class TaskWatch:
             self._places += Counter()  # removes the accounts without any
 
     async def changed(self, task_id: str, known: Known) -> Known:
-        """Return the signs of a task as soon as they are not `known`; None if it has been deleted.
-
-        At the end of the server they are returned as they are.
-        """
+        """Return the signs of a task as soon as they are not `known`, or the server ends; None if it is deleted."""
         with suppress(StudioError):
             signs = (await self._signs({task_id})).get(task_id)
             if signs is None or signs != known or self._ends():

@@ -47,11 +47,8 @@ async def received_form(
     names: FieldNames = ANY_TEXTS,
     stalled_s: float = STALLED_S,
 ) -> AsyncIterator[Form]:
-    """Yield the form in a body; its files exist until the block ends.
-
-    Raises Invalid, NotReadable, TooLarge and DiskFull; HTTPException 408 after `stalled_s` without data, or where it
-    comes too slowly.
-    """
+    """Yield the form in a body; its files exist until the block ends. Raises Invalid, NotReadable, TooLarge, DiskFull.
+    HTTPException 408 after `stalled_s` without data, or where it comes too slowly."""
     folder = place.folder / secrets.token_hex(12)
     reader = BodyReader(content_type, folder, names, place.limits)
     try:
@@ -67,9 +64,7 @@ async def received_form(
 
 class Arrival:
     """How fast a body arrives, by the time spent waiting for the client alone.
-
-    least_rate: bytes a second, over each PACE_S of waiting; stalled_s: the longest single wait.
-    """
+    least_rate: bytes a second, over each PACE_S of waiting; stalled_s: the longest single wait."""
 
     def __init__(self, least_rate: int, stalled_s: float = STALLED_S) -> None:
         self._least_rate, self._stalled_s = least_rate, stalled_s

@@ -1,8 +1,5 @@
-"""Extract the texts that are marked with `tr` and `ntr`, as gettext's xgettext does, and those from elsewhere.
-
-These are: the titles of settings, which are made of their names; the helps of commands, which are their docstrings;
-the prose of notebooks; and the cards of the demo voices.
-"""
+"""Extract the texts that are marked with `tr` and `ntr`, and those from elsewhere:
+titles of settings, helps of commands, prose of notebooks, cards of the demo voices."""
 
 import ast
 import json

@@ -31,7 +31,6 @@ class Language:
 
     @property
     def direction(self) -> str:
-        """The value of HTML's `dir`."""
         return "rtl" if self.is_right_to_left else "ltr"
 
 

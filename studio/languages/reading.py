@@ -10,7 +10,6 @@ _READER: ContextVar[str] = ContextVar("reader", default=ENGLISH)
 
 
 def reader_language() -> str:
-    """Return the code of the reader's language."""
     return _READER.get()
 
 

@@ -1,9 +1,5 @@
-"""Sort names as readers of a language expect.
-
-By letters without their accents, as the root of the CLDR's collation does on its first level; and the letters that a
-language of the studio has on their own there (CLDR, collation/tr.xml and es.xml). The whole Unicode collation algorithm
-needs ICU: its bindings for Python either have to be compiled or bring 40 MB for the order of a list.
-"""
+"""Sort names by letters without accents, as the root of the CLDR's collation, and by a language's own letters.
+The whole Unicode collation algorithm needs ICU: its bindings have to be compiled, or bring 40 MB for a list's order."""
 
 from engine.spelling import composed, folded
 

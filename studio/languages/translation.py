@@ -1,14 +1,15 @@
 """Say the studio's texts in a reader's language, values included."""
 
 from collections.abc import Mapping
-from functools import cache
-
-from babel import Locale
-from babel.numbers import get_decimal_symbol, get_group_symbol
+from functools import cache, cached_property
+from typing import TYPE_CHECKING
 
 from engine.texts import Numeral, Text, counted
 from studio.languages.catalogues import entries_of
-from studio.languages.known import LANGUAGES
+from studio.languages.known import ENGLISH, LANGUAGES
+
+if TYPE_CHECKING:
+    from babel import Locale
 
 
 class Translator:
@@ -21,9 +22,21 @@ class Translator:
     def __init__(self, code: str) -> None:
         self.language = LANGUAGES[code]
         self._entries = entries_of(code)
-        self._locale = Locale.parse(self.language.locale)
+
+    @cached_property
+    def _locale(self) -> "Locale":
+        from babel import Locale  # English, which is loaded quickly, does without
+
+        return Locale.parse(self.language.locale)
+
+    @cached_property
+    def _marks(self) -> Mapping[int, str]:
+        if self.language.code == ENGLISH:
+            return {}
+        from babel.numbers import get_decimal_symbol, get_group_symbol
+
         marks = (get_group_symbol, ","), (get_decimal_symbol, ".")
-        self._marks = str.maketrans({ours: theirs(self._locale, numbering_system="latn") for theirs, ours in marks})
+        return str.maketrans({ours: theirs(self._locale, numbering_system="latn") for theirs, ours in marks})
 
     def say(self, value: object) -> str:
         """Return a text or a number in the language; other strings (names, other people's words) as they are."""
@@ -62,5 +75,4 @@ class Translator:
 
 @cache
 def translator(code: str) -> Translator:
-    """Return the speaker of a language, made once."""
     return Translator(code)

@@ -22,9 +22,7 @@ def update(
     language: Language, texts: Iterable[extraction.Message], fresh: Mapping[str, object] | None = None
 ) -> Catalog:
     """Return the catalogue of a language with these texts: known translations stay, others are empty.
-
-    fresh: translations that are new, or replace known ones: {English text: text or list of plural forms}.
-    """
+    fresh: translations that are new, or replace known ones: {English text: text or list of plural forms}."""
     known: dict[str, object] = {}
     earlier = read_catalogue(language)
     for message in earlier:

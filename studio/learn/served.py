@@ -15,7 +15,6 @@ _HOME = "../"
 
 
 def lesson_routes() -> list[Route]:
-    """Return the routes of the site."""
     return [Route(f"/{PLACE}", _first, methods=["GET"]), Route(f"/{PLACE}/{{name:path}}", _answer, methods=["GET"])]
 
 

@@ -1,7 +1,4 @@
-"""The lessons as a site: one HTML file for each, with its style, pictures and sounds, which needs nothing else.
-
-Titles and marks are in the reader's language, the text of the lessons is English.
-"""
+"""The lessons as a site: one HTML file for each, with style, pictures and sounds."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -22,19 +19,10 @@ _OF_THE_PAGE = FOLDER.parent / "page" / "pictures"
 
 @cache
 def pages_in(code: str, home: str = "") -> Mapping[str, str]:
-    """Return the pages by the names of their HTML files.
-
-    Parameters
-    ----------
-    code : str
-        A language of the studio.
-    home : str
-        Where the studio is, seen from the pages; without it they do not lead there.
-    """
+    """Return the pages in a language by the names of their files; home: where the studio is, seen from them."""
     names = [START, *PAGES]
-    return {f"{name}.html": _page(name, after, translator(code), home) for name, after in zip(
-        names, [*names[1:], ""], strict=True
-    )}  # fmt: skip
+    followed = zip(names, [*names[1:], ""], strict=True)
+    return {f"{name}.html": _page(name, after, translator(code), home) for name, after in followed}
 
 
 @cache
@@ -47,8 +35,8 @@ def files() -> Mapping[str, Path]:
 
 def _page(name: str, after: str, speaker: Translator, home: str) -> str:
     markdown = (FOLDER / f"{name}.md").read_text(encoding="utf-8")
-    heading, _, text = markdown.partition("\n")
-    title = speaker.say(PAGES[name]) if name in PAGES else heading.removeprefix("# ")
+    text = markdown.partition("\n")[2]
+    title = speaker.say(PAGES.get(name, tr("Lessons")))
     body = f'<h1 lang="{speaker.language.code}">{escape(title)}</h1>\n{parser().render(text)}'
     follows = tr("Next: {remedy}", remedy=PAGES[after]) if after else ""
     return Template((FOLDER / "layout.html").read_text(encoding="utf-8")).substitute(

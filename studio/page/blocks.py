@@ -206,9 +206,9 @@ def _largest_file(service: ServiceSettings) -> int | None:
 def _demo_terms(service: ServiceSettings) -> str:
     terms = ntr(
         "Demo limits: recordings of up to {longest_audio_minutes}, trainings of up to {epochs_at_most} epoch; all your "
-        "data is deleted after {visitor_minutes}. There are no limits when you run the studio yourself.",
+        "data is deleted after {visitor_minutes}. When you run the studio yourself, you set the limits.",
         "Demo limits: recordings of up to {longest_audio_minutes}, trainings of up to {epochs_at_most} epochs; all "
-        "your data is deleted after {visitor_minutes}. There are no limits when you run the studio yourself.",
+        "your data is deleted after {visitor_minutes}. When you run the studio yourself, you set the limits.",
         epochs_at_most=service.epochs_at_most,
         longest_audio_minutes=in_words(60 * service.longest_audio_minutes),
         visitor_minutes=in_words(60 * service.visitor_minutes),

@@ -54,10 +54,7 @@ VANISHED = tr("The data folder is gone. Put it back where it was, or start the s
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder of the studio, which only this user can open; one that is there keeps its rights.
-
-    Raises SettingsError if that fails, or nothing can be written there.
-    """
+    """Make a folder of the studio, which only this user can open. Raises SettingsError if it is of no use."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except FileExistsError as cause:
@@ -93,10 +90,8 @@ def installation_of(settings: Settings, service: ServiceSettings) -> Installatio
 
 
 def trace_exporter(environment: Mapping[str, str] | None = None) -> str | None:
-    """Return where OpenTelemetry sends traces, "otlp" or "console"; None for nowhere.
-
-    As OpenTelemetry has it, but off unless OTEL_TRACES_EXPORTER or an OTLP endpoint is set. Raises SettingsError.
-    """
+    """Return where OpenTelemetry sends traces, "otlp" or "console"; None for nowhere. Raises SettingsError.
+    As OpenTelemetry has it, but off unless OTEL_TRACES_EXPORTER or an OTLP endpoint is set."""
     environment = os.environ if environment is None else environment
     given = {name: text.strip().lower() for name, text in environment.items() if name.startswith("OTEL_")}
     endpoint = given.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") or given.get("OTEL_EXPORTER_OTLP_ENDPOINT")
@@ -120,10 +115,7 @@ def load_service_settings(
     given: Mapping[str, str | None] | None = None, environment: Mapping[str, str] | None = None
 ) -> ServiceSettings:
     """Combine the given settings, the environment and the defaults, in this order. Raises SettingsError.
-
-    In the environment TIMBRE_STUDIO_... wins over GRADIO_..., and that over PORT. GRADIO_ROOT_PATH is a path or, as
-    Gradio has it, a whole address. Demos have their own defaults; so do hosted Spaces, unless the demo is off.
-    """
+    TIMBRE_STUDIO_... wins over GRADIO_..., and that over PORT. GRADIO_ROOT_PATH is a path or a whole address."""
     environment = os.environ if environment is None else environment
     _refuse_former(environment)
     values: dict[str, str | None] = {}

@@ -1,7 +1,4 @@
-"""The service's log: one JSON object per line on stderr, with the ids of the call and its task.
-
-Anything that looks like a token is masked, also in messages of other packages.
-"""
+"""The service's log: one JSON object per line on stderr; what looks like a token is masked, in others' messages too."""
 
 import logging
 import re

@@ -1,8 +1,4 @@
-"""A settings dataclass as command-line options, and back.
-
-Each field becomes one option. Its range and help come from the field's metadata (`minimum`, `maximum`, `meaning`), so a
-setting added to the engine becomes an option without further code.
-"""
+"""A settings dataclass as command-line options, and back: range and help come from the metadata of its fields."""
 
 import functools
 import inspect
@@ -12,6 +8,7 @@ from dataclasses import Field, fields, replace
 from typing import TYPE_CHECKING, Annotated, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
+from typer.models import OptionInfo
 
 from engine.errors import SettingsError
 from engine.texts import joined, tr
@@ -32,11 +29,15 @@ DeviceOption = Annotated[
 _WIDEST_SHAPE = 40  # characters, beside which help still has a column
 
 
-def setting_options(settings: type["DataclassInstance"], panel: str, default: str = DEFAULT) -> list[inspect.Parameter]:
-    """Return one option per setting of the dataclass `settings`, in the panel `panel`; other fields have none.
+def option(shape: str | None, meaning: str, *flags: str, panel: str | None = None) -> OptionInfo:
+    """Return an option for a value of this shape, None for a flag; in a panel of the help, by default that of all."""
+    made: OptionInfo = typer.Option(*flags, metavar=shape, help=meaning, rich_help_panel=panel)
+    return made
 
-    Options left out are None; `default` is what the help says of a default.
-    """
+
+def setting_options(settings: type["DataclassInstance"], panel: str, default: str = DEFAULT) -> list[inspect.Parameter]:
+    """Return one option per setting of the dataclass `settings`, None if left out; fields without metadata have none.
+    default: what the help says of a default."""
     kinds = _kinds(settings)
     return [_option(settings, field, kinds[field.name], panel, default) for field in fields(settings) if field.metadata]
 

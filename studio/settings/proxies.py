@@ -1,8 +1,5 @@
 """Proxies and certificates for calls that leave this machine, which the environment names for all programs.
-
-The page makes none: it is loaded without them, as its library, Gradio, ends where httpx cannot use one of them. A
-download uses them, and names the one that it cannot use.
-"""
+The page makes none, and Gradio ends where httpx cannot use one; a download names the one that it cannot use."""
 
 import os
 import ssl
@@ -21,10 +18,7 @@ _CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 
 @contextmanager
 def without_proxies() -> Iterator[None]:
-    """Take proxies and certificates out of this process's environment for a block, and those of the system with them.
-
-    Whoever makes a client of httpx meanwhile, and never calls it, needs none.
-    """
+    """Take proxies and certificates out of this process's environment for a block, and those of the system."""
     names = {f"{scheme}_proxy" for scheme in _SCHEMES} | {_EXCEPTIONS} | {name.lower() for name in _CERTIFICATES}
     taken = {name: os.environ.pop(name) for name in list(os.environ) if name.lower() in names}
     os.environ[_EXCEPTIONS] = "*"  # where the environment names none, the system's own are used
@@ -37,9 +31,7 @@ def without_proxies() -> Iterator[None]:
 
 def proxy_for(url: str) -> str | None:
     """Return the address of the proxy for an address, from the environment or else the system; None if it has none.
-
-    Raises SettingsError, which names the variable, if it cannot be used.
-    """
+    Raises SettingsError, which names the variable, if it cannot be used."""
     parts = urlsplit(url)
     if proxy_bypass(parts.netloc):
         return None
@@ -52,8 +44,8 @@ def proxy_for(url: str) -> str | None:
     if not _is_usable(address):
         raise SettingsError(
             tr(
-                "The proxy that {variable} names cannot be used: set it to one that begins with http://, or take it out of "
-                "the environment.",
+                "The proxy that {variable} names cannot be used: set it to one that begins with http://, or take it "
+                "out of the environment.",
                 variable=_variable(scheme),
             )
         )
@@ -70,8 +62,8 @@ def certificates() -> ssl.SSLContext:
         variable = next((name for name in _CERTIFICATES if os.environ.get(name)), _CERTIFICATES[0])
         raise SettingsError(
             tr(
-                "The certificates that {variable} names cannot be read ({strerror}): set it to a file of them, or take it "
-                "out of the environment.",
+                "The certificates that {variable} names cannot be read ({strerror}): set it to a file of them, or "
+                "take it out of the environment.",
                 variable=variable,
                 strerror=cause.strerror or cause,
             )

@@ -44,11 +44,7 @@ class ServiceConstants:
 
 @dataclass(frozen=True)
 class ServiceSettings(ServiceConstants):
-    """The settings of the service. Raises SettingsError, naming the setting, for a value out of range.
-
-    Each is an option of `serve` (--longest-audio-minutes) and a variable of the environment
-    (TIMBRE_STUDIO_LONGEST_AUDIO_MINUTES); the option wins.
-    """
+    """The settings of the service: options of `serve`, and variables of the environment. Raises SettingsError."""
 
     host: str = text_setting("127.0.0.1", tr("The address to listen on; 0.0.0.0 accepts other machines."))
     port: int = setting(7860, 0, 65535, tr("The port to listen on; 0 chooses a free one."))
@@ -91,7 +87,8 @@ class ServiceSettings(ServiceConstants):
         0,
         64,
         tr(
-            "Concurrent conversions on this machine; 0: one, and more as they are needed and its cores and memory allow."
+            "Concurrent conversions on this machine; 0: one, and more as they are needed and its cores "
+            "and memory allow."
         ),
     )
     training_workers: int = setting(1, 0, 16, tr("Concurrent trainings on this machine, in addition to conversions."))
@@ -118,9 +115,11 @@ class ServiceSettings(ServiceConstants):
         "", tr("PEM file of a certificate to sign with, and its authorities; default: our own.")
     )
     certificate_key: str = text_setting("", tr("PEM file of the private key of `certificate`."))
-    consent: str = text_setting("optional", tr(
-        "Whether a voice must state its owner's consent to be created, imported or used.",
-    ), ("optional", "required"))  # fmt: skip
+    consent: str = text_setting(
+        "optional",
+        tr("Whether a voice must state its owner's consent to be created, imported or used."),
+        ("optional", "required"),
+    )
     allow_unknown_fields: str = text_setting(
         "off", tr("Ignore unknown fields of calls, and name them in the header Ignored-Fields."), ("on", "off")
     )
@@ -185,7 +184,6 @@ class ServiceSettings(ServiceConstants):
 
     @property
     def has_api(self) -> bool:
-        """Whether the HTTP interface is served."""
         return self.api == "on" or (self.api == "auto" and not self.is_demo)
 
 

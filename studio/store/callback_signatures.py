@@ -1,8 +1,4 @@
-"""Signatures of callbacks, by Standard Webhooks (www.standardwebhooks.com): whoever receives one can check that it is
-ours, of now, and unchanged.
-
-Each account has a secret of its own, made of that of the installation.
-"""
+"""Signatures of callbacks, by Standard Webhooks (www.standardwebhooks.com), with a secret of each account's own."""
 
 import base64
 import hmac
@@ -17,9 +13,7 @@ def secret_of_account(installation: bytes, account_id: str) -> str:
 
 def signed_headers(secret: str, delivery_id: str, sent_at: int, body: bytes) -> dict[str, str]:
     """Return the headers that sign a body: HMAC-SHA-256 over id, time and body.
-
-    sent_at: seconds since 1970; receivers refuse old ones, so that nobody can send it again.
-    """
+    sent_at: seconds since 1970; receivers refuse old ones, so that nobody can send it again."""
     key = base64.b64decode(secret.removeprefix(_PREFIX))
     made = hmac.digest(key, b".".join((delivery_id.encode(), str(sent_at).encode(), body)), "sha256")
     signature = base64.b64encode(made).decode()

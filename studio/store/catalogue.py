@@ -64,9 +64,8 @@ _LATER_S = 30.0  # by then one may have been deleted
 
 @dataclass(frozen=True)
 class Model:
-    """A voice as its row was when read, except that PENDING stands for a voice to be trained again. Times are seconds
-    since 1970; a demo voice has account_id "".
-    """
+    """A voice as its row was when read, except that PENDING stands for a voice to be trained again.
+    Times are seconds since 1970; a demo voice has account_id ""."""
 
     account_id: str
     id: str
@@ -153,9 +152,7 @@ def find_model(database: Database, account: Account, model_id: str) -> Model:
 
 def find_usable(database: Database, account: Account, model_id: str, untrained: bool = False) -> Model:
     """Return a voice that can convert. Raises NotFound, and WrongState for one that must be trained first.
-
-    untrained: whether a voice that `is_untrained` is accepted, if it has enough recordings.
-    """
+    untrained: whether a voice that `is_untrained` is accepted, if it has enough recordings."""
     model = find_model(database, account, model_id)
     if untrained and model.is_untrained:
         if model.too_little:
@@ -236,7 +233,6 @@ def names_of(database: Database, account: Account, model_ids: Collection[str]) -
 
 
 def count_models(connection: Connection, account_id: str) -> int:
-    """Count the account's voices in any state."""
     counted = select(func.count()).select_from(models).where(models.c.account_id == account_id)
     return connection.scalar(counted) or 0
 
@@ -268,11 +264,8 @@ def add_model(
     dataset_key: str | None = None,
     voice_key: str | None = None,
 ) -> Model:
-    """Create a voice; its id is made from its name, and differs from all voices and folders of the account and all demo
-    voices.
-
-    card: the fields of a profile or of a card; the name is required.
-    """
+    """Create a voice; its id, made from its name, differs from all voices and folders that the account sees.
+    card: the fields of a profile or of a card; the name is required."""
     taken = set(connection.scalars(select(models.c.id).where(models.c.account_id == account.id)))
     taken |= {voice.id for voice in _demo_voices()} | _folders(storage, account)
     for _ in range(_TRIES):

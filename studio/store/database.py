@@ -1,8 +1,5 @@
 """The database: SQLite in the data folder, or PostgreSQL by URL; the same statements run on both.
-
-`Database.read()` and `Database.write()` open a connection with a transaction of its own. On SQLite a write takes the
-write lock at once (BEGIN IMMEDIATE), so that no transaction fails half-way for want of it.
-"""
+On SQLite a write takes the lock at once (BEGIN IMMEDIATE), so that no transaction fails half-way for want of it."""
 
 import os
 import sqlite3
@@ -11,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sqlalchemy import URL, Column, Connection, Engine, Row, Table, create_engine, event
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, NoSuchModuleError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -31,6 +28,9 @@ from engine.texts import tr
 from studio.errors import DiskFull, Unavailable
 from studio.settings.environment import READ_ONLY, VANISHED, make_folder
 
+if TYPE_CHECKING:
+    from sqlalchemy.dialects import postgresql, sqlite
+
 BUSY_S = 5.0  # a writer waits this long for others
 SHORTLY_S = 0.05  # the same of what an answer must not wait for
 RETRY_S = 2.0
@@ -38,8 +38,13 @@ PATIENCE = "patience_s"
 _BUSY_PAUSE_S = 0.01
 DATABASE_FILE = "studio.sqlite"
 # of libpq: otherwise a server that has vanished from the network blocks for a quarter of an hour
-_AWAY = {"connect_timeout": 10, "keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3,
-         "tcp_user_timeout": 20_000}  # fmt: skip
+_AWAY = {
+    "connect_timeout": 10,
+    "keepalives_idle": 15,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+}
 _SQLITE_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)  # the latter if the disk is too full for its shared memory
 _SQLITE_DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
 _SQLITE_READ_ONLY = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM)
@@ -75,10 +80,7 @@ def _now_on_postgresql(element: Now, compiler: SQLCompiler, **options: object) -
 @dataclass(frozen=True)
 class Database:
     """An open database. Thread-safe; must not be passed to another process.
-
-    writers: a separate connection pool for writers that wait for each other, so that a reader always gets a connection
-    at once. None if they share one.
-    """
+    writers: a pool of its own for writers that wait for each other, so that a reader gets a connection at once."""
 
     engine: Engine
     writers: Engine | None = None
@@ -97,9 +99,7 @@ class Database:
     @contextmanager
     def write(self, patience_s: float | None = None) -> Iterator[Connection]:
         """Open a transaction that is rolled back on any exception. Raises Unavailable and DiskFull.
-
-        patience_s: how long to wait for other writers, if not BUSY_S.
-        """
+        patience_s: how long to wait for other writers, if not BUSY_S."""
         engine = self.writers or self.engine
         options = {"writes": True, PATIENCE: patience_s}
         with _understood(), engine.connect().execution_options(**options) as connection, connection.begin():
@@ -108,18 +108,23 @@ class Database:
             yield connection
 
     def close(self) -> None:
-        """Close all connections."""
         self.engine.dispose()
         if self.writers is not None:
             self.writers.dispose()
 
 
-def insert_into(connection: Connection, table: AnyTable) -> postgresql.Insert | sqlite.Insert:
+def insert_into(connection: Connection, table: AnyTable) -> "postgresql.Insert | sqlite.Insert":
     """Return an INSERT of the database's own dialect, which supports ON CONFLICT."""
-    return sqlite.insert(table) if connection.dialect.name == "sqlite" else postgresql.insert(table)
+    if connection.dialect.name == "sqlite":  # the other dialect is not loaded
+        from sqlalchemy.dialects import sqlite
+
+        return sqlite.insert(table)
+    from sqlalchemy.dialects import postgresql
+
+    return postgresql.insert(table)
 
 
-def insert_or_keep(connection: Connection, table: AnyTable) -> postgresql.Insert | sqlite.Insert:
+def insert_or_keep(connection: Connection, table: AnyTable) -> "postgresql.Insert | sqlite.Insert":
     """Return an INSERT that keeps an existing row, even one inserted at the same time."""
     return insert_into(connection, table).on_conflict_do_nothing()
 
@@ -130,11 +135,8 @@ def database_url(url: str, data: Path) -> str:
 
 
 def open_database(url: str, busy_s: float = BUSY_S, create: bool = True) -> Database:
-    """Open the database at `url`, whose tables must exist (see `studio.store.migration`).
-
-    create: whether a file is made where there is none. Raises SettingsError for an invalid URL, or one that is neither
-    sqlite nor postgresql.
-    """
+    """Open the database at `url`, whose tables must exist (see `studio.store.migration`). Raises SettingsError.
+    create: whether a file is made where there is none."""
     try:
         parsed = make_url(url)
         if parsed.drivername == "postgresql":
@@ -175,7 +177,8 @@ def _create_sqlite(file: str | None) -> None:
     if Path(file).exists() and not os.access(file, os.R_OK | os.W_OK):
         raise SettingsError(
             tr(
-                'The database "{file}" is another user\'s, or cannot be written to: set {home_variable} to another folder.',
+                'The database "{file}" is another user\'s, or cannot be written to: set {home_variable} to '
+                "another folder.",
                 file=file,
                 home_variable=HOME_VARIABLE,
             )
@@ -244,12 +247,9 @@ def _use_write_ahead_log(connection: sqlite3.Connection, busy_s: float) -> None:
 
 
 def _keep_private(file: Path) -> None:
-    """Let only this user read a database that lies here; SQLite gives its other files the same mode. A missing file is
-    created.
-
-    A file that is there is not opened: closing it again would drop all of SQLite's locks of this process, and another
-    process would then take away the write-ahead log (sqlite.org/howtocorrupt.html, 2.2).
-    """
+    """Let only this user read a database that lies here, and create a missing one.
+    A file that is there is not opened: closing it would drop all of SQLite's locks of this process, and another one
+    would then take away the write-ahead log (sqlite.org/howtocorrupt.html, 2.2)."""
     with suppress(OSError):  # it is there, or cannot be made: opening it says so
         os.close(os.open(file, os.O_RDONLY | os.O_CREAT | os.O_EXCL, 0o600))
     close_to_others(file, file.parent)

@@ -35,11 +35,8 @@ _NONE: Mapping[str, int] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Delivery:
-    """A delivery as it was when read. Times are seconds since 1970.
-
-    base_url: the address of the service that the client used, for links. attempts: those that have begun. status: of
-    the last answer, if there was one.
-    """
+    """A delivery as it was when read. Times are seconds since 1970; status: of the last answer, if there was one.
+    base_url: the address of the service that the client used, for links. attempts: those that have begun."""
 
     id: str
     account_id: str
@@ -69,11 +66,8 @@ def promise_delivery(connection: Connection, account_id: str, task_id: str, url:
 def take_due(
     database: Database, most: int, most_of_account: int, for_s: float, under_way: Mapping[str, int] = _NONE
 ) -> list[Delivery]:
-    """Take deliveries whose task has ended, or is gone, and whose time has come, for `for_s` seconds, and count the
-    attempt. Accounts take turns, each with its longest due.
-
-    under_way: how many of each account are being sent, which count as its own.
-    """
+    """Take deliveries that are due, whose task has ended or is gone, for `for_s` seconds, and count the attempt.
+    Accounts take turns. under_way: how many of each account are being sent, which count as its own."""
     ended = or_(tasks.c.state.in_(ENDED), tasks.c.id.is_(None))
     due = and_(deliveries.c.state == "waiting", deliveries.c.next_at <= Now())
     full = [account_id for account_id, number in under_way.items() if number >= most_of_account]

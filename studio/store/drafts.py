@@ -28,7 +28,6 @@ class Gathered:
 
 
 def new_draft_id() -> str:
-    """Return a new unique id."""
     return secrets.token_hex(12)
 
 

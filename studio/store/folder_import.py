@@ -23,10 +23,7 @@ _DAMAGED = (DatasetError, ProfileError, TrainingError, VoiceError)
 
 
 def import_folders(database: Database, storage: Storage, local: Account) -> None:
-    """Add the local account's voices and recordings that have no row; safe to repeat.
-
-    Damaged folders are skipped. A remote storage has nothing to import.
-    """
+    """Add the local account's voices and recordings that have no row; safe to repeat. Damaged folders are skipped."""
     voices, datasets = storage.folder(VOICES), storage.folder(DATASETS)
     if voices is None or datasets is None:
         return

@@ -1,8 +1,4 @@
-"""The disk space that the settings keep free: one check, before anything is written.
-
-The server asks it before an upload's body is read, actions before they store something, workers before and during a
-task.
-"""
+"""The disk space that the settings keep free: checked before an upload is read, before storing, and during a task."""
 
 import shutil
 from typing import Protocol

@@ -1,8 +1,5 @@
 """Carry out a call only once, even if it is repeated with its Idempotency-Key.
-
-The key and its answer are written in the transaction that does the work, so that after a crash both exist or neither
-does.
-"""
+The key and its answer are written in the transaction that does the work: after a crash both exist or neither does."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

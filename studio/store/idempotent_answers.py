@@ -1,8 +1,4 @@
-"""Store answers to POST calls with an Idempotency-Key, so that repeating a call starts nothing twice.
-
-`recall` and `remember` belong in the transaction that carries out the call: after a crash, its work and its answer
-both exist, or neither does. Each account and each of the POST calls has its own keys.
-"""
+"""Store answers to POST calls with an Idempotency-Key; each account and each of the calls has its own keys."""
 
 from pydantic import JsonValue
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, select
@@ -19,12 +15,8 @@ FIELD = "Idempotency-Key"
 
 
 def recall(connection: Connection, account_id: str, call: str, key: str, fingerprint: str) -> Answer | None:
-    """Return the answer given to this call in the last 24 hours; None if the call is new.
-
-    In a write transaction this locks the key until the end: concurrent calls with the same key wait here and then get
-    the answer. fingerprint: SHA-256 of the call's fields and files. Raises Invalid for an invalid key, or one already
-    used with different content.
-    """
+    """Return the answer given to this call in the last 24 hours; None if the call is new. Raises Invalid.
+    In a write transaction this locks the key until the end: concurrent calls with it wait, and then get the answer."""
     if not 0 < len(key) <= LONGEST_KEY or not key.isprintable():
         raise Invalid(
             [

@@ -4,7 +4,7 @@ A new kind is a row of KINDS, its records, and the function that carries it out.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from engine.texts import tr
 from engine.training.history import Estimate
@@ -71,11 +71,11 @@ class Kind:
     stores: bool = False
     resumes: bool = False
     reads_dataset: bool = False
-    queues: tuple[str, ...] = field(init=False)
 
-    def __post_init__(self) -> None:
-        """Name the queues: of the kind, and of what is long."""
-        object.__setattr__(self, "queues", (self.name, "long " + self.name) if self.long_lane else (self.name,))
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """The queues of the kind: of all, or also of what is long."""
+        return (self.name, "long " + self.name) if self.long_lane else (self.name,)
 
     def queue_of(self, cost: float) -> str:
         """Return the queue of a task of this cost."""
@@ -123,7 +123,7 @@ KINDS: Mapping[str, Kind] = {
             title=tr("Teaching"), stores=True,
         ),
         Kind(
-            ESTIMATE, "conversions", "studio.executors.estimates:estimate", EstimateAsked, Estimate,
+            ESTIMATE, "conversions", "studio.executors.trainings:estimate", EstimateAsked, Estimate,
             urgent=True, reads_dataset=True,
         ),
         Kind(CHECKUP, "conversions", "studio.executors.checkups:check_up", Nothing, Checkup, urgent=True),

@@ -21,11 +21,8 @@ _REACHED = table("alembic_version", column("version_num"))  # as alembic writes 
 
 
 def upgrade(database: Database) -> None:
-    """Create the tables, or migrate those of an older version.
-
-    All steps happen or none, however many processes start at once. Raises SettingsError for a database written by a
-    later version of the studio, Unavailable, DiskFull.
-    """
+    """Create the tables, or migrate those of an older version: all steps or none, however many processes start at once.
+    Raises SettingsError for a database written by a later version of the studio."""
     with database.read() as connection:
         if _versions(connection) == {latest_version()}:
             return  # without alembic, which takes as long to load as the rest of the database

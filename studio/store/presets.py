@@ -57,6 +57,5 @@ def preferences_of(database: Database, account_id: str) -> Mapping[str, object]:
 
 
 def set_preferences(database: Database, account_id: str, preferences: Mapping[str, object]) -> None:
-    """Replace what an account prefers."""
     with database.write() as connection:
         connection.execute(update(accounts).where(accounts.c.id == account_id).values(preferences=preferences))

@@ -46,10 +46,7 @@ class Project:
 def list_projects(
     database: Database, account_id: str, wanted: TaskFilter, limit: int = 20, cursor: str | None = None
 ) -> tuple[list[str], str | None]:
-    """Return ids of projects with a conversion that is wanted, the last changed first, and the next page's cursor.
-
-    Raises Invalid for a cursor that is not ours.
-    """
+    """Return ids of projects with a conversion that is wanted, the last changed first, and the next page's cursor."""
     changed = func.max(tasks.c.created_at)
     own = and_(tasks.c.account_id == account_id, tasks.c.kind == CONVERSION, tasks.c.recording.is_not(None))
     found = select(tasks.c.recording, changed).where(own, wanted.condition()).group_by(tasks.c.recording)

@@ -48,10 +48,8 @@ def count_call(database: Database, account_id: str, per_minute: int) -> None:
 
 
 class SharedReads:
-    """Count reads, reserving several at a time from the shared limit, so that few calls have to write.
-
-    What a server reserves and does not use is lost to the others until the minute ends. Thread-safe.
-    """
+    """Count reads, reserving several at a time from the shared limit, so that few calls have to write. Thread-safe.
+    What a server reserves and does not use is lost to the others until the minute ends."""
 
     def __init__(self, database: Database, per_minute: int) -> None:
         self._database, self._per_minute = database, per_minute
@@ -61,9 +59,7 @@ class SharedReads:
 
     def take_reserved(self, account_id: str, now_s: float) -> bool:
         """Count a call among the reserved ones, if any are left. now_s: of any clock.
-
-        Raises TooMany, without a database query, if the account has already been refused in this minute.
-        """
+        Raises TooMany, without a database query, if the account has already been refused in this minute."""
         with self._lock:
             if (wait_s := self._refused_until_s.get(account_id, 0.0) - now_s) > 0:
                 raise _too_many(self._per_minute, wait_s)
@@ -74,10 +70,7 @@ class SharedReads:
             return True
 
     def take(self, account_id: str, now_s: float) -> None:
-        """Reserve more calls and count one. Raises TooMany if none are left in this minute.
-
-        A database that is busy or unreachable refuses no calls.
-        """
+        """Reserve more calls and count one; a database that is busy refuses none. Raises TooMany if none are left."""
         try:
             number = max(1, self._per_minute // _PARTS)
             taken = _take(self._database, account_id, READS, number, self._per_minute, SHORTLY_S)

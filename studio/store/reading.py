@@ -1,8 +1,4 @@
-"""Read the database while a client waits.
-
-SQLite returns a single row sooner than a thread wakes up, and its readers never wait for writers; when all cores are
-busy, each thread switch costs milliseconds. Other databases answer over the network.
-"""
+"""Read the database while a client waits: SQLite returns a row sooner than a thread wakes up."""
 
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,4 @@
-"""Signed links: open a stored file without a token until they expire.
-
-Each link is signed with HMAC-SHA-256 over its key and expiry, using a secret of this installation.
-"""
+"""Signed links (HMAC-SHA-256 over key and expiry) open a stored file without a token until they expire."""
 
 import base64
 import hmac
@@ -30,11 +27,8 @@ def secret_of(database: Database) -> bytes:
 
 
 def sign(secret: bytes, key: str, expires_s: float) -> str:
-    """Return the part of a link after `.../files/`: the file's path and its signature.
-
-    expires_s: seconds since 1970; the link is valid at least until then. It is rounded up to the hour, so that repeated
-    calls return the same link and browsers can cache it.
-    """
+    """Return the part of a link after `.../files/`, valid at least until `expires_s` (since 1970).
+    That is rounded up to the hour, so that repeated calls return the same link and browsers can cache it."""
     return _signed(secret, key, math.ceil(expires_s / _HOUR_S) * _HOUR_S)
 
 

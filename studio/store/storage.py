@@ -1,9 +1,6 @@
 """Store files in the data folder or an S3-compatible storage, behind the same few methods.
-
-A key is a path with "/" between its parts: voices/mia/card.json. Files appear whole, in one step. All methods block;
-errors are Unavailable (`storage_unreachable`), DiskFull and NotFound, also for an invalid key. obstore reads the
-credentials for S3 from the usual AWS variables.
-"""
+A key is a path with "/" between its parts: voices/mia/card.json. Files appear whole, in one step. Errors are
+Unavailable, DiskFull and NotFound, also for an invalid key. obstore reads the credentials from the AWS variables."""
 
 import errno
 import os
@@ -73,9 +70,7 @@ class _Stored:
 
     def read(self, key: str, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
         """Yield bytes start..stop of a file (stop excluded; None: to its end), in blocks of at most BLOCK.
-
-        Raises NotFound at once, not at the first block. If the file changes meanwhile, reading ends with Unavailable.
-        """
+        Raises NotFound at once, not at the first block. Reading ends with Unavailable if the file changes."""
         stored = self.head(key)
         if stored is None:
             raise NotFound(tr("There is no such file."), "file_not_found")
@@ -98,7 +93,6 @@ class _Stored:
                 yield from (one["path"] for one in some if not _is_unfinished(one["path"]))
 
     def delete(self, key: str) -> None:
-        """Delete a file if it exists."""
         with suppress(NotFound), _understood():
             obstore.delete(self._store, checked(key))
 
@@ -125,15 +119,8 @@ class ObjectStorage(_Stored):
                 raise SettingsError(tr("The storage has no such bucket. Create it, or choose another.")) from trouble
             raise
 
-    def put_bytes(self, data: bytes, key: str) -> None:
-        """Store a small file."""
-        self._put(data, key)
-
-    def put_file(self, path: Path, key: str) -> None:
-        """Store a file, which may be moved."""
-        self._put(path, key)
-
-    def _put(self, content: Path | bytes, key: str) -> None:
+    def put_file(self, content: Path | bytes, key: str) -> None:
+        """Store a file, which may be moved, or a small one's contents."""
         checked(key)
         try:
             with _understood():
@@ -143,11 +130,10 @@ class ObjectStorage(_Stored):
                 raise
             raise Unavailable(tr("The storage has no such bucket."), _RETRY_S, UNREACHABLE) from cause
 
-    def copy(self, key: str, target: str) -> None:
-        """Copy a stored file to a second key; later changes to either leave the other alone.
+    put_bytes = put_file
 
-        Raises NotFound if it does not exist.
-        """
+    def copy(self, key: str, target: str) -> None:
+        """Copy a stored file to a second key; later changes to either leave the other alone. Raises NotFound."""
         with _understood():
             obstore.copy(self._store, checked(key), checked(target))
 
@@ -178,7 +164,6 @@ class ObjectStorage(_Stored):
         return path
 
     def delete_below(self, prefix: str) -> None:
-        """Delete all files below a prefix."""
         keys = list(self.list_keys(prefix))
         if keys:
             with suppress(NotFound), _understood():
@@ -187,9 +172,7 @@ class ObjectStorage(_Stored):
     @contextmanager
     def deleting(self) -> Iterator[Callable[[str], None]]:
         """Yield a function to call with each prefix to delete once the block succeeds.
-
-        Folders are moved away at once, so that nothing uses them any more, and restored if the block fails.
-        """
+        Folders are moved away at once, so that nothing uses them any more, and restored if the block fails."""
         prefixes: list[str] = []
         yield prefixes.append
         for prefix in prefixes:
@@ -209,7 +192,6 @@ class FolderStorage(_Stored):
         return self._root / checked(prefix.rstrip("/"))
 
     def free_bytes(self) -> int:
-        """Return the free space on the disk."""
         with _understood():
             return shutil.disk_usage(self._root).free
 
@@ -219,7 +201,6 @@ class FolderStorage(_Stored):
             raise SettingsError(tr('Nothing can be written to "{root}": choose another data folder.', root=self._root))
 
     def put_bytes(self, data: bytes, key: str) -> None:
-        """Store a small file."""
         with self._unfinished(key) as unfinished:
             unfinished.write_bytes(data)
             sync_to_disk(unfinished)
@@ -305,10 +286,7 @@ Storage = ObjectStorage | FolderStorage  # with the same methods, which nobody h
 
 def open_storage(url: str, data: Path, create: bool = True) -> Storage:
     """Return the storage at `url` (s3://BUCKET/PREFIX?endpoint=...&region=...), or the data folder if it is empty.
-
-    It is not contacted yet: see `Storage.check`. create: whether the data folder, and that of temporary files in it,
-    are made where there are none. Raises SettingsError for an invalid address, Unavailable for a folder that is gone.
-    """
+    It is not contacted yet: see `check`. create: whether missing folders are made. Raises SettingsError."""
     if create:
         _make(data / WORK_FOLDER)
     if url:

@@ -1,7 +1,4 @@
-"""The studio, assembled: settings, database and storage, all that its actions need.
-
-A server and its worker processes each open their own; they share the database and the storage.
-"""
+"""The studio, assembled: settings, database and storage, all that its actions need; each process opens its own."""
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
@@ -27,11 +24,8 @@ T = TypeVar("T")
 
 class Cost(Enum):
     """What an action costs, by which the server chooses where to do it.
-
-    ROW: reads a row or two and writes nothing. QUICK: a few milliseconds. START: stores something and queues a task.
-    DELETE: deletes files. APART: takes a while, or loads what a server does without. WARM: likewise, and is quick where
-    what it loaded last time is still there: in one process, which keeps it.
-    """
+    ROW: reads a row or two. QUICK: a few milliseconds. START: queues a task. DELETE: deletes files. APART: takes a
+    while, or loads what a server does without. WARM: likewise, in one process that keeps what it loaded."""
 
     ROW = 1
     QUICK = 2
@@ -52,7 +46,6 @@ def costs(cost: Cost) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
 
 def cost_of(action: Callable[..., object]) -> Cost:
-    """Return what an action costs."""
     return getattr(action, "cost", Cost.QUICK)
 
 
@@ -66,7 +59,6 @@ class Action(Generic[T]):
 
     @property
     def name(self) -> str:
-        """The name of the action."""
         return str(self.function.__name__)
 
     def done(self, studio: "Studio") -> T:
@@ -94,12 +86,8 @@ def done_here(studio: "Studio", account: Account, action: Action[T], at_most: in
 
 @dataclass(frozen=True)
 class Studio:
-    """The context of all actions.
-
-    wake: notifies the workers of a queued task; may do nothing. submitted: receives each task that an action queues, in
-    the same transaction, so that the command line can claim it before any worker does. submit: where actions that take
-    a while are done; in a server, other processes do them (see `studio.executors.action_processes`).
-    """
+    """The context of all actions. wake: notifies the workers of a queued task. submit: does what takes a while.
+    submitted: receives each task that an action queues, in the same transaction, so that the caller can claim it."""
 
     settings: Settings
     service: ServiceSettings
@@ -124,10 +112,7 @@ class Studio:
         return installation_of(self.settings, self.service)
 
     def link(self, key: str, base_url: str, now_s: float) -> str:
-        """Return an absolute URL that opens the stored file until it expires.
-
-        base_url: the address this client uses, if the settings have none.
-        """
+        """Return an absolute URL that opens the stored file until it expires; base_url: as the client called it."""
         begin = self.service.cdn_url or f"{self.base_url(base_url)}/files"
         return f"{begin.rstrip('/')}/{sign(self.link_secret, key, now_s + self.service.link_hours * 3600)}"
 
@@ -136,15 +121,11 @@ class Studio:
         return self.service.base_url.rstrip("/") or of_request.rstrip("/") + self.service.path_prefix
 
     def close(self) -> None:
-        """Close the database connections."""
         self.database.close()
 
 
 def open_studio(settings: Settings, service: ServiceSettings) -> Studio:
-    """Open everything: migrate the database, create the local account, load the link secret.
-
-    Raises SettingsError for settings that cannot work, Unavailable if the database or storage is unreachable.
-    """
+    """Open everything: migrate the database, create the local account, load the link secret. Raises SettingsError."""
     make_folder(settings.data)
     database = open_database(database_url(service.database_url, settings.data))
     try:

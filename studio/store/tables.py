@@ -18,6 +18,7 @@ from sqlalchemy import (
     JSON,
     BigInteger,
     Column,
+    Connection,
     Float,
     ForeignKey,
     Index,
@@ -28,6 +29,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    event,
     text,
 )
 
@@ -138,12 +140,20 @@ tasks = Table(
     Index(None, "account_id", "kind", "state"),
     Index(None, "account_id", "recording", "created_at", "id"),
     Index(None, "finished_at"),
-    # only one training per voice may run, also under concurrent claims
-    Index(
-        "uq_tasks_running_training", "account_id", "model_id",
-        unique=True, sqlite_where=_RUNNING_TRAINING, postgresql_where=_RUNNING_TRAINING,
-    ),
-)  # fmt: skip
+)
+
+# only one training per voice may run, also under concurrent claims
+_ONE_TRAINING = Index(
+    "uq_tasks_running_training", tasks.c.account_id, tasks.c.model_id, unique=True, sqlite_where=_RUNNING_TRAINING
+)
+
+
+@event.listens_for(tasks, "before_create")
+def _on_postgresql(table: object, connection: Connection, **_: object) -> None:
+    """Give the index its condition on PostgreSQL too; the dialect, which most do not use, is loaded for it."""
+    if connection.dialect.name == "postgresql":
+        _ONE_TRAINING.dialect_options["postgresql"]["where"] = _RUNNING_TRAINING
+
 
 Index("ix_tasks_queue", tasks.c.state, tasks.c.queue, tasks.c.turn, tasks.c.created_at, tasks.c.id)
 

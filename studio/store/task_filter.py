@@ -12,11 +12,8 @@ from studio.store.tables import projects, tasks
 
 @dataclass(frozen=True)
 class TaskFilter:
-    """Which tasks to list; None and empty: all.
-
-    words: all must be in the file's or the project's name, whatever their case and accents, or be in
-    `model_ids_by_word`, the voices that have each word in their names. since, until: seconds since 1970.
-    """
+    """Which tasks to list; None and empty: all. words: all must be in the file's or the project's name, or be in
+    `model_ids_by_word`, the voices that have each word in their names. since, until: seconds since 1970."""
 
     state: str | None = None
     kind: str | None = None

@@ -20,7 +20,6 @@ class TaskStatus:
 
     @property
     def has_ended(self) -> bool:
-        """Whether they can no longer change."""
         return self.state in ENDED
 
 

@@ -125,12 +125,10 @@ class Task:
 
     @functools.cached_property
     def _records(self) -> dict[object, object]:
-        """What was read before."""
         return {}
 
     @property
     def has_ended(self) -> bool:
-        """Whether the task can no longer change."""
         return self.state in ENDED
 
 
@@ -150,10 +148,7 @@ def submit(
     result: Json | None = None,
 ) -> str:
     """Queue a task in the caller's transaction; return its id. cost: seconds x channels x takes of its audio.
-
-    Of the parameters, `recording` is the project of a conversion, and `file_name` can be searched for. With a result,
-    the work has been done elsewhere: the task is completed from the start, and no worker sees it.
-    """
+    With a result, the work has been done elsewhere: it is completed from the start, and no worker sees it."""
     task_id = task_id or secrets.token_hex(12)
     queue = KINDS[kind].queue_of(cost)
     with span(f"submit {kind}", "producer") as traced:
@@ -184,8 +179,7 @@ def _done(result: Json) -> Columns:
 
 
 def _turn(connection: Connection, account_id: str, queue: str) -> float:
-    """Return the turn of a new task: not before the account's other tasks, and not before now, the turn of the tasks in
-    service."""
+    """Return the turn of a new task: not before the account's others, and not before that of the tasks in service."""
     lane = QUEUES[LANE_OF[queue]]
     of_lane = tasks.c.queue.in_(lane)
     heads = [
@@ -203,9 +197,7 @@ def _turn(connection: Connection, account_id: str, queue: str) -> float:
 
 def claim(database: Database, owner: str, queues: Sequence[str], lease_s: float) -> Task | None:
     """Claim the next task of these queues for `lease_s` seconds; None if there is none.
-
-    Accounts take turns; of one account, the oldest comes first. Only one training per voice runs at a time.
-    """
+    Accounts take turns; of one account, the oldest comes first. Only one training per voice runs at a time."""
     for _ in range(_CLAIMS_TRIED):
         with database.read() as connection:  # idle workers take no write lock
             queue = _queue_of_next(connection, queues)
@@ -286,10 +278,7 @@ def renew(
     headway: bool = False,
 ) -> bool:
     """Renew a lease for `lease_s` seconds and record progress; return whether the task is to be cancelled.
-
-    headway: a state was stored that the next attempt continues from, so the count of attempts restarts. Raises
-    LeaseLost, Unavailable.
-    """
+    headway: a state was stored that the next attempt continues from, so attempts are counted anew. Raises LeaseLost."""
     values: dict[str, object] = {"lease_until": Now() + lease_s}
     if progress is not None and math.isfinite(progress):
         values["progress"] = min(max(progress, 0.0), 1.0)
@@ -318,20 +307,15 @@ def cancelled(connection: Connection, task: Task) -> Task:
 
 
 def requeue(database: Database, task: Task, delay_s: float = 0.0, counts: bool = True) -> Task:
-    """Requeue a task for another attempt after `delay_s`; if it is being cancelled, end it instead.
-
-    counts: whether this was an attempt; it was not if the worker was only asked to stop. Raises LeaseLost.
-    """
+    """Requeue a task for another attempt after `delay_s`; if it is being cancelled, end it instead. Raises LeaseLost.
+    counts: whether this was an attempt; it was not if the worker was only asked to stop."""
     attempt = tasks.c.attempt if counts else case((tasks.c.attempt > 0, tasks.c.attempt - 1), else_=0)
     with database.write() as connection:
         return _write(connection, task, _back({"not_before": Now() + delay_s, "attempt": attempt}))
 
 
 def give_up(connection: Connection, task: Task, attempts: int, text: str, code: str) -> Task:
-    """Requeue a task after a pause while fewer than `attempts` were made; then end it as failed.
-
-    Returns the task as it is now. Raises LeaseLost.
-    """
+    """Requeue a task after a pause while fewer than `attempts` were made, then end it as failed. Raises LeaseLost."""
     return _write(connection, task, _back_or_failed(attempts, text, code))
 
 
@@ -380,16 +364,11 @@ def _back_or_failed(attempts: int, text: str, code: str) -> Columns:
 
 def request_cancel(database: Database, account_id: str, task_id: str, also: Also | None = None) -> Task:
     """Cancel a task: at once if it is queued, else its worker is asked to stop; return the task as it is now.
-
-    also: further work in the same transaction. Raises NotFound, and WrongState for an ended task.
-    """
+    also: further work in the same transaction. Raises NotFound, and WrongState for an ended task."""
     waits = tasks.c.state == "queued"
     own = and_(tasks.c.id == task_id, tasks.c.account_id == account_id, tasks.c.state.in_(ACTIVE))
-    wanted = update(tasks).where(own).values(
-        cancel_requested=1,
-        state=case((waits, "cancelled"), else_=tasks.c.state),
-        finished_at=case((waits, Now()), else_=None),
-    )  # fmt: skip
+    ended, at = case((waits, "cancelled"), else_=tasks.c.state), case((waits, Now()), else_=None)
+    wanted = update(tasks).where(own).values(cancel_requested=1, state=ended, finished_at=at)
     find(database, account_id, task_id)
     with database.write() as connection:
         row = connection.execute(wanted.returning(tasks)).one_or_none()
@@ -401,10 +380,7 @@ def request_cancel(database: Database, account_id: str, task_id: str, also: Also
 
 
 def remove(database: Database, account_id: str, task_id: str, also: Also | None = None) -> Task:
-    """Delete an ended task and return it.
-
-    also: further work, last in the same transaction. Raises NotFound, and WrongState for a queued or running task.
-    """
+    """Delete an ended task and return it; also: further work, last in the same transaction. Raises WrongState."""
     ended = and_(tasks.c.id == task_id, tasks.c.account_id == account_id, tasks.c.state.in_(ENDED))
     find(database, account_id, task_id)
     with database.write() as connection:
@@ -425,11 +401,8 @@ def forget_outputs(connection: Connection, account_id: str, task_id: str) -> Non
 
 
 def recover(database: Database, attempts: int, dead_owners: Sequence[str] = (), also: Also | None = None) -> list[Task]:
-    """Take tasks from workers that are dead, or whose lease has expired.
-
-    Each is requeued after a pause, cancelled if requested, or failed after `attempts` attempts. Returns those that
-    ended; `also` runs for each of them in the same transaction.
-    """
+    """Take tasks from workers that are dead, or whose lease has expired; `also` runs with those that ended.
+    Each is requeued after a pause, cancelled if requested, or failed after `attempts` attempts."""
     text = (
         tr(
             "The worker crashed {attempts} times during this task, so it will not be tried again. This machine may be "
@@ -498,9 +471,7 @@ def list_tasks(
     wanted: TaskFilter | None = None,
 ) -> tuple[list[Task], str | None]:
     """Return the account's tasks, newest first, and the `cursor` of the next page. Raises Invalid.
-
-    wanted: in place of state and kind. UNLISTED kinds are included only if requested.
-    """
+    wanted: in place of state and kind. UNLISTED kinds are included only if requested."""
     if not 1 <= limit <= MOST_LISTED:
         raise Invalid(
             [("limit", tr("limit must be 1 to {most_listed}, not {limit}.", most_listed=MOST_LISTED, limit=limit))]
@@ -539,10 +510,7 @@ def latest_in(connection: Connection, account_id: str, model_id: str, kind: str)
 
 
 def waiting_and_running(connection: Connection, account_id: str, kind: str) -> int:
-    """Count the account's active tasks of this kind.
-
-    In a write transaction the count is locked until the end: concurrent callers wait.
-    """
+    """Count the account's active tasks of this kind; in a write transaction concurrent callers wait until its end."""
     # SQLite has one writer at a time and no FOR UPDATE
     if connection.get_execution_options().get("writes", False):
         connection.execute(select(accounts.c.id).where(accounts.c.id == account_id).with_for_update(key_share=True))

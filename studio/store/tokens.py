@@ -1,8 +1,5 @@
 """Tokens of accounts. A token is shown once; only its digest is stored.
-
-The digest is a plain SHA-256: a token holds 256 random bits, so guessing is hopeless, and a slow digest, as used for
-passwords, would only slow down every call.
-"""
+That is a plain SHA-256: a token holds 256 random bits, so that guessing is hopeless, and every call is quick."""
 
 import functools
 import hashlib
@@ -40,10 +37,7 @@ class Token:
 
 
 def create_token(database: Database, account: Account, name: str, expires_s: float | None = None) -> tuple[Token, str]:
-    """Create a token of an account; return it and its secret, which is not stored.
-
-    expires_s: lifetime in seconds; None: until revoked. Raises Invalid.
-    """
+    """Create a token of an account, for `expires_s` or until it is revoked; return it and its secret."""
     if expires_s is not None and not 0 < expires_s < 1e11:
         raise Invalid([("expires", tr("The lifetime of a token must be above 0."))])
     secret = TOKEN_PREFIX + secrets.token_urlsafe(32)
@@ -73,9 +67,7 @@ def list_tokens(database: Database, account: Account | None = None) -> list[Toke
 
 def revoke_token(database: Database, id_or_name: str, account: Account | None = None) -> Token:
     """Revoke a token for good; `account` narrows the search for a name.
-
-    Raises NotFound if no valid token has this id or name, Invalid if several have the name.
-    """
+    Raises NotFound if no valid token has this id or name, Invalid if several have the name."""
     valid = [token for token in list_tokens(database, account) if token.is_valid]
     meant = [one for one in valid if one.id == id_or_name] or [one for one in valid if one.name == id_or_name]
     if not meant:

@@ -1,6 +1,7 @@
 """No test may depend on how fast the machine is: it waits for what has to come, or has a clock of its own.
 
-`tests.waiting` has both. What is left to read the machine's clock is listed here, with the reason.
+`tests.waiting` has both, with the waits of `studio.load.waiting`. What is left to read the machine's clock is listed
+here, with the reason.
 """
 
 import ast
@@ -13,14 +14,14 @@ from tests.conftest import SYSTEM_ROOMS
 
 TESTS = Path(__file__).parents[1]
 # what is run as a whole, on the machine's clock, or measured there
-APART = (*SYSTEM_ROOMS, "load", "stories")
+APART = (*SYSTEM_ROOMS, "studio/load", "stories")
 MARKS = ("pytest.mark.system", "pytest.mark.slow")
 CLOCKS = {
     "time.time", "time.time_ns", "time.monotonic", "time.perf_counter", "time.process_time", "time.sleep",
     "asyncio.sleep", "datetime.datetime.now", "datetime.now",
 }  # fmt: skip
 ALLOWED = {
-    "waiting.py": "waits, with a bound that only ends a hanging test",
+    "mutants.py": "ends the tests of a fault that makes them wait for ever",
     "engine/provenance/test_verification.py": "c2pa looks at the machine's clock; the certificate lasts long enough",
     "studio/store/test_database.py": "the database's clock lies between two looks at the machine's",
     "studio/store/test_storage.py": "so does the time of a file, to seconds",

@@ -21,6 +21,7 @@ ENGINE = {
     "reprs": "values with arrays, in one line",
     "filters": "transforms and filters of scipy, without its packages",
     "cores": "processor cores",
+    "torch_loading": "torch, early and without what only other programs use",
     "workers": "threads that work on one recording side by side",
     "forks": "processes forked from one that has computed",
     "devices": "processor and GPUs",
@@ -70,11 +71,12 @@ STUDIO = {
     "server": "service and page, served",
     "mcp_server": "tools of assistants",
     "commands": "the command line",
+    "load": "programs that measure a service of their own",
     "__main__": "python -m studio",
 }
 # of both packages, rooms that nothing else imports
-LAST = {"engine": {"widgets", "research", "benchmark", "pretraining"}, "studio": {"__main__"}}
-NOT_INSTALLED = {"research", "benchmark", "pretraining"}  # may import each other, and widgets
+LAST = {"engine": {"widgets", "research", "benchmark", "pretraining"}, "studio": {"load", "__main__"}}
+NOT_INSTALLED = {"research", "benchmark", "pretraining", "load"}  # may import each other, and widgets
 
 
 def rooms_of(package: str) -> list[str]:

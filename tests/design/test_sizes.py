@@ -13,8 +13,9 @@ def test_files_of_leaves_out_what_is_no_product(tmp_path):
         (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / place).write_text(text)
     assert files_of(tmp_path) == {
-        PurePath("engine/one.py"): Size(2, 0), PurePath("studio/page/parts/three.js"): Size(0, 3),
-    }  # fmt: skip
+        PurePath("engine/one.py"): Size(2, 0),
+        PurePath("studio/page/parts/three.js"): Size(0, 3),
+    }
 
 
 def test_feature_of_takes_the_first_that_names_a_file():

@@ -18,8 +18,13 @@ SCRIPTS = [
 
 @pytest.mark.parametrize(
     ("program", "arguments"),
-    [("ruff", ["check", "."]), ("mypy", []), ("oxlint", ["--deny-warnings", *SCRIPTS])],
-    ids=["ruff", "mypy", "oxlint"],
+    [
+        ("ruff", ["check", "."]),
+        ("ruff", ["format", "--check", "."]),
+        ("mypy", []),
+        ("oxlint", ["--deny-warnings", *SCRIPTS]),
+    ],
+    ids=["ruff", "format", "mypy", "oxlint"],
 )
 def test_code_passes_ruff_mypy_and_oxlint(program: str, arguments: list[str]) -> None:
     installed = shutil.which(program, path=Path(sys.executable).parent)

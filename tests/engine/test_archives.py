@@ -140,7 +140,7 @@ def test_extract_archive_reads_names_of_old_zips_in_their_code_page(unpack):
         ("audio\\a.wav", "audio/a.wav"),
         ("Who are you?.wav", "Who are you_.wav"),
         ("a\nb\x00\u202ec.wav", "a_b__c.wav"),
-        ("a <1>: \"x\"|*.wav", "a _1__ _x___.wav"),
+        ('a <1>: "x"|*.wav', "a _1__ _x___.wav"),
         ("folder. /a.wav .", "folder/a.wav"),
         ("con.wav", "_con.wav"),
         ("LPT1/a.wav", "_LPT1/a.wav"),
@@ -151,7 +151,7 @@ def test_extract_archive_reads_names_of_old_zips_in_their_code_page(unpack):
         ("-rf ~/$HOME.wav", "-rf ~/$HOME.wav"),
         ("\u200d\U0001f3a4.wav", "\u200d\U0001f3a4.wav"),
     ],
-)  # fmt: skip
+)
 def test_safe_path_makes_names_safe_for_every_system(name, path):
     assert safe_path(name) == PurePosixPath(path)
 

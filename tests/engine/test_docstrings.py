@@ -1,4 +1,5 @@
-"""The docstrings of all that the library offers: NumPy sections that name what is passed, returned and raised."""
+"""The docstrings of all that the library offers: of functions NumPy sections, of classes what they hold, of methods a
+line or two."""
 
 import inspect
 import re
@@ -31,16 +32,23 @@ def named(entries: list[tuple[str, str]]) -> list[str]:
     return [name.strip().lstrip("*") for head, _ in entries for name in head.partition(" :")[0].split(",")]
 
 
+def listed(docstring: str) -> list[str]:
+    """Names of the points of a list: `- rate: samples per second`."""
+    heads = re.findall(r"^- ([\w, ]+): .", inspect.cleandoc(docstring), re.MULTILINE)
+    return [name for head in heads for name in head.split(", ")]
+
+
 def ours() -> dict[str, object]:
     return {name: one for name in engine.__all__ if getattr(one := getattr(engine, name), "__module__", "") != ""}
 
 
 def functions() -> Iterator[tuple[str, Callable[..., object]]]:
-    """Public functions and methods."""
+    yield from ((name, one) for name, one in ours().items() if inspect.isfunction(one))
+
+
+def methods() -> Iterator[tuple[str, Callable[..., object]]]:
     for name, one in ours().items():
-        if inspect.isfunction(one):
-            yield name, one
-        elif inspect.isclass(one) and one.__module__.startswith("engine."):
+        if inspect.isclass(one) and one.__module__.startswith("engine."):
             for member, made in vars(one).items():
                 function = getattr(made, "__func__", made)
                 if inspect.isfunction(function) and not member.startswith("_") and function.__name__ == member:
@@ -53,7 +61,7 @@ def classes() -> Iterator[tuple[str, type]]:
             yield name, one
 
 
-FUNCTIONS, CLASSES = dict(functions()), dict(classes())
+FUNCTIONS, METHODS, CLASSES = dict(functions()), dict(methods()), dict(classes())
 RAISING = {name: one for name, one in CLASSES.items() if issubclass(one, Exception)}
 
 
@@ -75,6 +83,7 @@ def test_functions_name_their_parameters_results_and_errors(name: str) -> None:
     for errors, _ in said.get("Raises", []):
         assert set(errors.split(", ")) <= {*RAISING, "OSError"}
     text = (function.__doc__ or "").partition("Examples\n")[0]
+    assert text
     assert not re.search(r"\bRaises [A-Z]", text), "errors have a section of their own"
     assert ">>>" not in text, "examples have a section of their own"
 
@@ -89,15 +98,26 @@ def test_functions_give_the_shapes_of_arrays(name: str) -> None:
             assert re.search(r"\(.*\)|array", kinds[argument]), f"{argument}: {kinds[argument]}"
 
 
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_give_the_shapes_of_arrays_and_name_errors_that_there_are(name: str) -> None:
+    kind, _, member = name.partition(".")
+    said = inspect.getdoc(getattr(CLASSES[kind], member)) or ""  # of the class that it comes from, where it has none
+    assert said
+    given = hints(METHODS[name]).values()
+    if any((typing.get_origin(part) or part) in ARRAYS for hint in given for part in (hint, *typing.get_args(hint))):
+        assert re.search(r"\(\w[^)]*\)|array", said)
+    assert set(re.findall(r"[Rr]aises? (\w+Error|Cancelled)", said)) <= {*RAISING, "OSError"}
+
+
 @pytest.mark.parametrize("name", CLASSES)
 def test_classes_name_what_they_hold_or_are_made_from(name: str) -> None:
     kind = CLASSES[name]
     said = sections(kind.__doc__ or "")
-    there = named(said.get("Parameters", [])) + named(said.get("Attributes", []))
+    there = named(said.get("Parameters", [])) + named(said.get("Attributes", [])) + listed(kind.__doc__ or "")
     if is_dataclass(kind):
         assert sorted(there) == sorted(one.name for one in fields(kind))
     elif "__init__" in vars(kind) and name not in RAISING and not getattr(kind, "_is_protocol", False):
-        assert named(said["Parameters"]) == list(inspect.signature(kind).parameters)
+        assert set(inspect.signature(kind).parameters) <= set(there)
     assert not re.search(r"^>>>", (kind.__doc__ or "").partition("Examples\n")[0], re.MULTILINE)
 
 

@@ -13,6 +13,7 @@ from engine import forks
 from engine.audio.files import Audio
 from engine.conversion.convert import convert
 from engine.errors import EngineError
+from engine.evaluation.evaluator import Evaluator
 from engine.networks.base import load_base
 from engine.units import SAMPLE_RATE
 from engine.voices.voice import load_voice
@@ -46,7 +47,8 @@ def test_a_process_forked_after_a_conversion_raises_instead_of_hanging(tmp_path,
     program = tmp_path / "program.py"
     program.write_text(_FORKED)
     command = [sys.executable, program, when]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    # with one thread, as tests have, nothing would hang
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "4"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert said in done.stdout, done.stderr
 
@@ -55,7 +57,8 @@ def test_every_door_to_computing_refuses_a_forked_process(monkeypatch, sing):
     monkeypatch.setattr(forks, "_first_to_compute", lambda: os.getpid() + 1)
     from engine import analyse
 
-    for compute in (load_base, lambda: analyse((sing(0.5), SAMPLE_RATE))):
+    sung = sing(0.5), SAMPLE_RATE
+    for compute in (load_base, lambda: load_voice("koguchi"), lambda: analyse(sung), Evaluator):
         with pytest.raises(EngineError, match="forked"):
             compute()
 

@@ -53,11 +53,12 @@ def digest(*arrays: np.ndarray) -> str:
 @pytest.mark.parametrize(
     ("name", "settings"),
     [
-        ("plain", ConversionSettings(seed=5, likeness=1.0)), ("shaped", SHAPED),
+        ("plain", ConversionSettings(seed=5, likeness=1.0)),
+        ("shaped", SHAPED),
         ("pulses", ConversionSettings(seed=5, transpose=0, texture=0.0, likeness=1.0)),
         ("pulses_shaped", replace(SHAPED, texture=0.0)),
     ],
-)  # fmt: skip
+)
 def test_convert_matches_the_known_checksum(known, name, settings):
     done = convert(read_audio(SAMPLES / "singing.flac"), load_voice("koguchi"), settings, device="cpu")
     assert digest(*(take.audio.samples for take in done.takes)) == known[name]

@@ -31,18 +31,14 @@ NAMES = {
         "Калинка речь Новая_запись микрофон романс Анна колыбельная"
     ),
     "cp1251": (
-        "Запись_1 голос вокал Песня_про_зайцев тест дубль Катюша "
-        "Калинка речь Новая_запись микрофон романс колыбельная"
+        "Запись_1 голос вокал Песня_про_зайцев тест дубль Катюша Калинка речь Новая_запись микрофон романс колыбельная"
     ),
     "cp850": (
         "Größe Übung Männerstimme Köln Straße chanson_été voix_féminine "
         "Noël garçon Canción niño coração Åse Sång_på_svenska"
     ),
-    "cp437": (
-        "Größe Übung Männerstimme Straße chanson_été garçon théâtre "
-        "Canción niño Björn città ñandú FRÜHLING"
-    ),
-}  # fmt: skip
+    "cp437": ("Größe Übung Männerstimme Straße chanson_été garçon théâtre Canción niño Björn città ñandú FRÜHLING"),
+}
 
 
 @pytest.mark.parametrize("page", NAMES)

@@ -22,8 +22,8 @@ from nbformat import NotebookNode
 from PIL import Image
 
 from engine import Audio
+from studio.load.trial_service import TrialService, trial_service
 from studio.settings.environment import HOME_VARIABLE
-from tests.load.trial_service import TrialService, trial_service
 
 pytestmark = pytest.mark.system
 

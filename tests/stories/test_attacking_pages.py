@@ -16,8 +16,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect, sync_playwright
 
+from studio.load.trial_service import TrialService, trial_service
 from tests.browsers import PATIENCE_MS, chromium_program
-from tests.load.trial_service import TrialService, trial_service
+from tests.proxies import free_port
 from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.slow
@@ -63,12 +64,6 @@ def nginx_configuration(folder: Path, port: int, service: TrialService) -> str:
       server {{ {tls} server_name {OWN}; location / {{ {own_host} proxy_set_header X-Forwarded-Proto https; }} }}
       server {{ {tls} server_name {" ".join(ATTACKERS)};
         location / {{ default_type text/html; return 200 "<title>Another site</title>"; }} }} }}"""
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import soundfile
 
 import engine
 from studio.client import Client
-from tests.load.trial_service import TrialService, trial_service
+from studio.load.trial_service import TrialService, trial_service
 from tests.proxies import free_port, nginx
 from tests.waiting import PATIENCE_S
 
@@ -35,9 +35,10 @@ def proxy(postgresql_of_its_own, s3_server, s3_bucket, tmp_path) -> Iterator[tup
     """The address of nginx, and one of the services behind it."""
     port = free_port()
     settings = {
-        "database_url": postgresql_of_its_own, "base_url": f"http://127.0.0.1:{port}",
+        "database_url": postgresql_of_its_own,
+        "base_url": f"http://127.0.0.1:{port}",
         "storage_url": f"s3://{s3_bucket}?endpoint={s3_server}&region=us-east-1",
-    }  # fmt: skip
+    }
     with (
         trial_service(tmp_path / "one", **settings) as one,
         trial_service(tmp_path / "two", executor="none", **settings) as two,

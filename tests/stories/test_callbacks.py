@@ -7,7 +7,6 @@ import json
 import queue
 import signal
 import sqlite3
-import threading
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -16,7 +15,8 @@ import httpx
 import pytest
 
 import engine
-from tests.load.trial_service import trial_service
+from studio.load.trial_service import trial_service
+from tests.servers import serving
 from tests.waiting import PATIENCE_S, wait_until
 
 SPEECH = Path(engine.__path__[0]) / "samples" / "speech.flac"
@@ -42,12 +42,8 @@ class Receiver(BaseHTTPRequestHandler):
 def receiver():
     server = ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
     server.got, server.attempts, server.first, server.before_answer = queue.Queue(), 0, 503, lambda: None
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield server
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with serving(server):
+        yield server
 
 
 def test_callback_survives_a_kill_and_comes_again_until_it_is_accepted(receiver, tmp_path):

@@ -9,7 +9,7 @@ import httpx
 import psutil
 import pytest
 
-from tests.load.trial_service import TrialService, trial_service
+from studio.load.trial_service import TrialService, trial_service
 from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.slow

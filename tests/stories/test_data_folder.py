@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from studio.client import Client, ServiceError
-from tests.load.trial_service import trial_service
+from studio.load.trial_service import trial_service
 from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.system

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from studio.load.trial_service import TrialService, trial_service
 from studio.page.cookies import DEMO_COOKIE
-from tests.load.trial_service import TrialService, trial_service
 from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.system

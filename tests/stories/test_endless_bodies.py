@@ -8,7 +8,7 @@ from contextlib import suppress
 import httpx
 import pytest
 
-from tests.load.trial_service import TrialService, trial_service
+from studio.load.trial_service import TrialService, trial_service
 from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.system

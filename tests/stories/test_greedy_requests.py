@@ -18,10 +18,10 @@ import soundfile
 from engine.conversion.preview import SAMPLE
 from studio.client import Client, ServiceError
 from studio.executors.housekeeping import sweep
+from studio.load.trial_service import TrialService, trial_service
 from studio.settings.environment import Settings
 from studio.settings.service import ServiceSettings
 from studio.store.studio import open_studio
-from tests.load.trial_service import TrialService, trial_service
 from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.system

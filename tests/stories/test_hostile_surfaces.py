@@ -1,6 +1,6 @@
 """Attacks on every surface that came after 0.6, on a whole service: refused in a sentence, in nobody else's way.
 
-What is attacked is in tests/load/attacks.py; `python -m tests.load.hostile` goes on with it for an hour.
+What is attacked is in studio/load/attacks.py; `python -m studio.load.hostile` goes on with it for an hour.
 """
 
 from collections.abc import Iterator
@@ -10,12 +10,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.load.attacks import VOICE, Attack, Belongings, attacks, belongings, client_of, of_another
-from tests.load.attacks_on_promises import promise_attacks
-from tests.load.attacks_on_sockets import assistant, live_attacks
-from tests.load.hostile import LIMITS, loaded, seen, stalled
-from tests.load.payloads import sample
-from tests.load.trial_service import TrialService, trial_service
+from studio.load.attacks import VOICE, Attack, Belongings, attacks, belongings, client_of, of_another
+from studio.load.attacks_on_promises import promise_attacks
+from studio.load.attacks_on_sockets import assistant, live_attacks
+from studio.load.hostile import LIMITS, loaded, seen, stalled
+from studio.load.payloads import sample
+from studio.load.trial_service import TrialService, trial_service
 from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.system
@@ -116,7 +116,7 @@ def test_live_socket_ends_garbage_with_a_sentence(service):
 
 def test_callbacks_waits_tokens_bodies_and_locks_are_in_nobody_elses_way(service, anna, bert, has, monkeypatch):
     for bound in ("BESIDE_S", "ENDS_S", "READS_S"):  # the load test measures
-        monkeypatch.setattr(f"tests.load.attacks_on_promises.{bound}", PATIENCE_S)
+        monkeypatch.setattr(f"studio.load.attacks_on_promises.{bound}", PATIENCE_S)
     assert not [one for one in promise_attacks(service, "anna", anna, bert, has) if one]
 
 

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from engine.songs.separator_file import FOLDER, HTDEMUCS_FT_VOCALS
-from tests.load.trial_service import trial_service
+from studio.load.trial_service import trial_service
 
 
 @pytest.fixture

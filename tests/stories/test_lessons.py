@@ -6,7 +6,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -60,23 +59,6 @@ def is_elsewhere(line: str) -> bool:
 
 
 COMMANDS, PROGRAMS = blocks("sh"), blocks("python")
-
-
-@pytest.fixture
-def desk(tmp_path, vocal) -> Path:
-    """A folder with the recordings that the lessons name, and the conversion of an earlier lesson."""
-    folder = tmp_path / "desk"
-    (folder / "harmonies").mkdir(parents=True)
-    soundfile.write(folder / "vocal.wav", vocal(6.0, 196.0), RATE)
-    soundfile.write(folder / "harmonies" / "third.wav", vocal(3.0, 247.0), RATE)
-    soundfile.write(folder / "duet.wav", vocal(6.0, 330.0), RATE)
-    soundfile.write(folder / "backing.wav", 0.1 * vocal(6.0, 65.0), RATE)
-    with zipfile.ZipFile(folder / "recordings.zip", "w") as archive:
-        for number in range(3):
-            soundfile.write(folder / "recording.wav", vocal(6.0, 180.0 + 30 * number), RATE)
-            archive.write(folder / "recording.wav", f"audio/{number}.wav")
-    (folder / "recording.wav").unlink()
-    return folder
 
 
 def environment(desk: Path) -> dict[str, str]:

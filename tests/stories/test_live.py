@@ -20,8 +20,8 @@ from engine.audio.resampling import resample
 from engine.evaluation.evaluator import Evaluator
 from engine.evaluation.scores import speaker_similarity
 from engine.voices.card import DEMO_VOICES
+from studio.load.trial_service import TrialService, trial_service
 from tests.browsers import chromium_program
-from tests.load.trial_service import TrialService, trial_service
 
 pytestmark = pytest.mark.slow
 SAMPLE = DEMO_VOICES.parents[1] / "samples" / "singing.flac"
@@ -276,7 +276,7 @@ def test_live_begins_a_recording_while_it_runs_and_is_played_by_keys(page):
     expect(status(page)).to_contain_text("The recording is in History.")
     expect(record).to_have_attribute("aria-pressed", "false")
     live.get_by_role("button", name="Speech").focus()
-    page.keyboard.press(" ")  # which presses that button
+    page.keyboard.press("Enter")  # which presses that button; the space bar plays, whatever has the focus
     expect(live.get_by_role("button", name="Speech")).to_have_attribute("aria-pressed", "true")
     expect(live).to_have_attribute("data-state", "stopped")
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.system
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
 import json, sys
-from studio.commands.cli import main
+from studio.commands.beginning import main
 try:
     main(sys.argv[1:])
 except SystemExit as end:
@@ -24,14 +24,13 @@ print(json.dumps(sorted(sys.modules)))
 """
 # packages that a conversion of a file needs, and those that these load
 NEEDED = {
-    "typer", "babel", "sqlalchemy", "obstore", "structlog", "filelock", "platformdirs",  # command line and studio
+    "typer", "sqlalchemy", "obstore", "filelock", "platformdirs",  # command line and studio
     "numpy", "scipy", "torch", "safetensors", "soxr", "soundfile", "av",  # sound
     "pydantic", "c2pa", "cryptography", "lazy_loader",  # cards, credentials
 }  # fmt: skip
 LOADED_BY_THEM = {
-    "annotated_doc", "annotated_types", "attr", "charset_normalizer", "click", "cython_runtime", "greenlet",
-    "pydantic_core", "pygments", "pytz", "rich", "shellingham", "torchgen", "tqdm", "typing_extensions",
-    "typing_inspection",
+    "annotated_doc", "annotated_types", "click", "cython_runtime", "greenlet", "pydantic_core", "rich", "shellingham",
+    "torchgen", "tqdm", "typing_extensions", "typing_inspection",
 }  # fmt: skip
 # of the engine and the studio, what a conversion does without
 ROOMS_OF_OTHERS = (
@@ -41,7 +40,8 @@ MODULES_OF_OTHERS = (
     "engine.effects.processing", "engine.training.train", "engine.training.teaching", "engine.evaluation.evaluator",
     "engine.songs.separation", "engine.networks.discriminator", "engine.networks.student", "studio.addresses",
     "studio.executors.local", "studio.executors.ray", "studio.executors.callback_sender", "alembic", "numpy.f2py",
-    "scipy.cluster.hierarchy", "torch._dynamo",
+    "scipy.cluster.hierarchy", "sqlalchemy.dialects.postgresql", "torch._dynamo", "torch._decomp",
+    "torch.distributions.normal", "torch.optim.adam", "torch.fx.passes",
 )  # fmt: skip
 
 

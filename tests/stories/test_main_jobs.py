@@ -11,9 +11,9 @@ from playwright.sync_api import Page, expect
 from sqlalchemy import select
 
 from engine.errors import EngineError
+from studio.load.jobs import NAME, PLAY, RECORDINGS, Job, drop
+from studio.load.trial_service import TrialService
 from studio.store.tables import tasks
-from tests.load.jobs import NAME, PLAY, RECORDINGS, Job, drop
-from tests.load.trial_service import TrialService
 
 WORK_MS = 240_000
 
@@ -63,14 +63,14 @@ def test_convert_takes_one_action_for_a_result_and_one_for_a_second_voice(page, 
     expect(lanes(page)).to_have_count(2, timeout=WORK_MS)
     first.ended()
     work_s = converted_s(studio_page)
-    assert first.told("from a dropped file to its result", work_s) == 1
+    assert first.report("from a dropped file to its result", work_s) == 1
 
     second = Job()
     second.do(page.get_by_role("button", name="Convert with Kathleen").click)
     expect(lanes(page)).to_have_count(3, timeout=WORK_MS)
     second.ended()
     work_s = converted_s(studio_page)
-    assert second.told("a second voice", work_s) == 1
+    assert second.report("a second voice", work_s) == 1
 
 
 def test_create_takes_six_actions_from_loose_files_to_a_conversion(page, made, open_tab):
@@ -91,5 +91,5 @@ def test_create_takes_six_actions_from_loose_files_to_a_conversion(page, made, o
     job.do(convert.click)
     expect(page.locator("#convert-title h2")).to_contain_text(f"by {NAME}", timeout=WORK_MS)
     job.ended()
-    assert job.told("from loose files to the first conversion with an own voice") == 6
+    assert job.report("from loose files to the first conversion with an own voice") == 6
     expect(page.locator("#convert-voices .card.chosen .name")).to_have_text(NAME)

@@ -6,18 +6,13 @@ from pathlib import Path
 
 import pytest
 import soundfile
-from typer.testing import CliRunner
 
 from engine.training.history import read_history
-from studio.commands.cli import app
+from tests.command_line import run
 
 pytestmark = pytest.mark.system
 
 RATE = 44_100
-
-
-def run(*arguments: object):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "200"})
 
 
 @pytest.fixture

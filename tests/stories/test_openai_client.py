@@ -2,14 +2,14 @@
 
 import subprocess
 import sys
-import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 import engine
-from tests.load.trial_service import trial_service
+from studio.load.trial_service import trial_service
+from tests.servers import serving
 from tests.waiting import PATIENCE_S
 
 SPEECH = Path(engine.__path__[0]) / "samples" / "speech.flac"
@@ -70,12 +70,8 @@ class Speaker(BaseHTTPRequestHandler):
 @pytest.fixture
 def speaker():
     server = ThreadingHTTPServer(("127.0.0.1", 0), Speaker)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/v1"
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with serving(server):
+        yield f"http://127.0.0.1:{server.server_port}/v1"
 
 
 @pytest.fixture(scope="module")

@@ -64,7 +64,7 @@ def test_history_finds_and_exports_a_named_project_and_deletes_only_one_entry(pa
     page.get_by_role("textbox", name="Search", exact=True).fill("")
     page.get_by_role("textbox", name="Search", exact=True).press("Enter")
     page.get_by_role("radio", name="All work").check()
-    expect(rows.first.locator(".title")).to_contain_text("speech.flac →")
+    expect(rows.first.locator(".title")).to_contain_text("speech.flac ·")
     before = rows.count()
     rows.first.get_by_role("checkbox").check()
     page.get_by_role("textbox", name="Search", exact=True).press("Enter")  # shows the list again

@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from tests.load.trial_service import trial_service
+from studio.load.trial_service import trial_service
 from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.system

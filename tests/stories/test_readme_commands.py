@@ -5,11 +5,9 @@ import re
 import shlex
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import pytest
-import soundfile
 
 from studio.settings.environment import HOME_VARIABLE, PREFIX
 
@@ -25,22 +23,6 @@ def commands(heading: str) -> list[list[str]]:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     section = text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     return [shlex.split(line, comments=True) for line in re.findall(r"^timbre-studio .*$", section, re.MULTILINE)]
-
-
-@pytest.fixture
-def desk(tmp_path, vocal) -> Path:
-    """A folder with the recordings that the README names."""
-    folder = tmp_path / "desk"
-    (folder / "harmonies").mkdir(parents=True)
-    soundfile.write(folder / "vocal.wav", vocal(6.0, 196.0), RATE)
-    soundfile.write(folder / "harmonies" / "third.wav", vocal(3.0, 247.0), RATE)
-    soundfile.write(folder / "backing.wav", 0.1 * vocal(6.0, 65.0), RATE)
-    with zipfile.ZipFile(folder / "recordings.zip", "w") as archive:
-        for number in range(3):
-            soundfile.write(folder / "recording.wav", vocal(6.0, 180.0 + 30 * number), RATE)
-            archive.write(folder / "recording.wav", f"audio/{number}.wav")
-    (folder / "recording.wav").unlink()
-    return folder
 
 
 def typed(words: list[str], desk: Path) -> subprocess.CompletedProcess[str]:
@@ -59,7 +41,7 @@ def typed(words: list[str], desk: Path) -> subprocess.CompletedProcess[str]:
         ("On the command line", 8, {"vocal.koguchi.wav", "vocal.koguchi.take2.wav", "pitch.csv", "notes.mid"}),
         ("A voice of your own", 8, {"report.png", "vocal.mia.wav", "mia.voice.zip"}),
     ],
-)  # fmt: skip
+)
 def test_commands_of_the_readme_work_in_their_order(heading, count, written, desk):
     lines = commands(heading)
     assert len(lines) == count

@@ -10,8 +10,8 @@ import pytest
 import soundfile
 from playwright.sync_api import Page, expect, sync_playwright
 
+from studio.load.trial_service import TrialService, trial_service
 from tests.browsers import chromium_program
-from tests.load.trial_service import TrialService, trial_service
 
 pytestmark = pytest.mark.slow
 PATIENCE_MS = 120_000

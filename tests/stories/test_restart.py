@@ -1,18 +1,15 @@
 """An open page while its service stops and restarts."""
 
-import socket
-
 from playwright.sync_api import Page, expect
 
-from tests.load.trial_service import trial_service
+from studio.load.trial_service import trial_service
+from tests.proxies import free_port
 
 LOADED = "performance.timeOrigin"  # another number each time a page is loaded
 
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+EVENTS = "text/event-stream"
+# what Gradio's queue_data sends where a stream of the session was cancelled while its next one began
+FORGOTTEN = 'data: {"msg": "unexpected_error", "message": "404", "session_not_found": true, "success": false}\n\n'
 
 
 def log_in(page: Page, token: str) -> None:
@@ -32,6 +29,22 @@ def test_page_reloads_after_a_restart_and_keeps_its_draft(browser, open_tab, tmp
         loaded = page.evaluate(LOADED)
     with trial_service(tmp_path / "home", **settings):
         open_tab(page, "Voices")
+        page.wait_for_function(f"{LOADED} !== {loaded}")
+        open_tab(page, "Create")
+        expect(page.get_by_label("Name", exact=True)).to_have_value("Zoë")
+    page.close()
+
+
+def test_page_reloads_where_gradio_has_forgotten_it_and_keeps_its_draft(browser, open_tab, tmp_path):
+    page = browser.new_page()
+    with trial_service(tmp_path / "home", executor="none") as service:
+        page.goto(service.base_url)
+        open_tab(page, "Create")
+        page.get_by_label("Name", exact=True).fill("Zoë")
+        page.wait_for_function("localStorage.getItem('timbre-create') !== null")
+        loaded = page.evaluate(LOADED)
+        page.route("**/queue/data*", lambda route: route.fulfill(body=FORGOTTEN, content_type=EVENTS), times=1)
+        open_tab(page, "History")  # asks for something
         page.wait_for_function(f"{LOADED} !== {loaded}")
         open_tab(page, "Create")
         expect(page.get_by_label("Name", exact=True)).to_have_value("Zoë")

@@ -9,7 +9,7 @@ import pytest
 import soundfile
 
 from studio.client import Client
-from tests.load.trial_service import trial_service
+from studio.load.trial_service import trial_service
 from tests.waiting import PATIENCE_S
 
 RATE = 44_100

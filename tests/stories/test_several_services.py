@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from tests.load.trial_service import trial_service
+from studio.load.trial_service import trial_service
 from tests.waiting import PATIENCE_S
 
 SUBMISSIONS, READS = 6, 12

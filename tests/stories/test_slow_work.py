@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 import engine
-from tests.load.trial_service import TrialService, trial_service
+from studio.load.trial_service import TrialService, trial_service
 from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.system

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+from studio.load.trial_service import TrialService
 from studio.settings.environment import HOME_VARIABLE, PREFIX
 from tests.installations import clean_environment, run
-from tests.load.trial_service import TrialService
 from tests.waiting import PATIENCE_S, wait_until
 
 ROOT = Path(__file__).parents[2]

@@ -10,7 +10,7 @@ import pytest
 
 pytestmark = [pytest.mark.system, pytest.mark.skipif(sys.platform == "win32", reason="It has no pseudo-terminals")]
 ROOT = Path(__file__).parents[2]
-_PROGRAM = "import sys; sys.argv[0] = 'timbre-studio'; from studio.commands.cli import start; start()"
+_PROGRAM = "import sys; sys.argv[0] = 'timbre-studio'; from studio.commands.beginning import start; start()"
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 
 import engine
-from tests.load.trial_service import trial_service
+from studio.load.trial_service import trial_service
 
 pytestmark = pytest.mark.system
 

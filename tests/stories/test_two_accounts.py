@@ -6,7 +6,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, expect
 
 import engine
-from tests.load.trial_service import TrialService, trial_service
+from studio.load.trial_service import TrialService, trial_service
 
 SPEECH = Path(engine.__path__[0]) / "samples" / "speech.flac"
 NOTHING, NOTHING_DONE = "No recordings yet", "Nothing here yet"

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 import engine
 from studio.client import Client
-from tests.load.trial_service import trial_service
+from studio.load.trial_service import trial_service
 from tests.proxies import free_port, nginx
 from tests.waiting import PATIENCE_S
 

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from engine import Audio, read_audio, write_audio
-from tests.load.trial_service import TrialService
+from studio.load.trial_service import TrialService
 from tests.stories.test_dropping_files import ANYWHERE, DROP
 
 WORK_MS = 240_000

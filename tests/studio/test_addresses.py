@@ -1,7 +1,6 @@
 """Addresses that others gave: what may be called, and that the address called is the one that was checked."""
 
 import asyncio
-import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from ipaddress import ip_address
 
@@ -11,6 +10,7 @@ import pytest
 from engine.errors import SettingsError
 from studio import addresses
 from studio.addresses import WHOSE, GuardedTransport, checked_address, is_public, resolved
+from tests.servers import serving
 
 
 @pytest.mark.parametrize(
@@ -109,12 +109,8 @@ class Receiver(BaseHTTPRequestHandler):
 def receiver():
     server = HTTPServer(("127.0.0.1", 0), Receiver)
     server.seen = []
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield server
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with serving(server):
+        yield server
 
 
 def call(url: str, *answers: list[str], private: bool = False) -> tuple[httpx.Response, list[str]]:

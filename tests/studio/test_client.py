@@ -14,7 +14,7 @@ import threading
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -27,7 +27,8 @@ import soundfile
 
 from engine.errors import Cancelled, SettingsError
 from studio.client import Client, ServiceError, _Download
-from tests.load.trial_service import TrialService
+from studio.load.trial_service import TrialService
+from tests.servers import serving
 from tests.waiting import PATIENCE_S, OwnClock, wait_until
 
 TOKEN = "ts_nothing-but-an-example"
@@ -82,7 +83,7 @@ class Scripted:
 
 @pytest.fixture
 def serve() -> Iterator[Callable[..., Scripted]]:
-    running: list[tuple[ThreadingHTTPServer, threading.Thread]] = []
+    running = ExitStack()
 
     def start(*answers: Answer) -> Scripted:
         service = Scripted(list(answers))
@@ -99,18 +100,11 @@ def serve() -> Iterator[Callable[..., Scripted]]:
             def log_message(self, *arguments: object) -> None:
                 pass
 
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        service.port = server.server_address[1]
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-        thread.start()
-        running.append((server, thread))
+        service.port = running.enter_context(serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler))).server_port
         return service
 
-    yield start
-    for server, thread in running:
-        server.shutdown()
-        thread.join(PATIENCE_S)
-        server.server_close()
+    with running:
+        yield start
 
 
 @pytest.fixture
@@ -178,32 +172,22 @@ def test_convert_sends_the_file_the_fields_and_the_token(serve, client_of, tmp_p
     assert fields == {"model": b"koguchi", "transpose": b"-3", "generations_count": b"2"}
 
 
-def test_convert_sends_bytes_and_transpose_auto(serve, client_of):
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        ({}, {}), ({"transpose": "auto"}, {"transpose": "auto"}),
+        ({"untrained": True}, {"untrained": "true"}), ({"rate": 48_000, "bits": 16}, {"rate": "48000", "bits": "16"}),
+        ({"rate": "source"}, {"rate": "source"}),
+    ],
+)  # fmt: skip
+def test_convert_sends_bytes_and_the_settings_that_are_given_alone(serve, client_of, given, sent):
+    """To an earlier service it says nothing of what that does not know."""
+    usual = {"model": "mia", "transpose": "0", "generations_count": "1"}
     service = serve(started)
-    client_of(service).convert(SOUND, "koguchi", transpose="auto")
-    assert service.calls[0].form["audio"][1] == SOUND
-    assert service.calls[0].form["transpose"][1] == b"auto"
-
-
-def test_convert_sends_untrained_only_when_set(serve, client_of):
-    service = serve(started, started)
-    client = client_of(service)
-    client.convert(SOUND, "mia", untrained=True)
-    client.convert(SOUND, "mia")
-    first, second = (call.form for call in service.calls)
-    assert first["untrained"][1] == b"true"
-    assert "untrained" not in second  # to an earlier service it says nothing
-
-
-def test_convert_sends_rate_and_bits_only_when_set(serve, client_of):
-    service = serve(started, started)
-    client = client_of(service)
-    client.convert(SOUND, "mia", rate=48_000, bits=16)
-    client.convert(SOUND, "mia", rate="source")
-    first, second = (call.form for call in service.calls)
-    assert (first["rate"][1], first["bits"][1]) == (b"48000", b"16")
-    assert second["rate"][1] == b"source"
-    assert "bits" not in second
+    client_of(service).convert(SOUND, "mia", **given)
+    form = {name: content for name, (_, content) in service.calls[0].form.items()}
+    assert form.pop("audio") == SOUND
+    assert form == {name: word.encode() for name, word in (usual | sent).items()}
 
 
 def test_create_model_uploads_a_zip_and_train_sends_the_epochs(serve, client_of, tmp_path):
@@ -251,11 +235,12 @@ def test_calls_refuse_an_id_that_would_lead_to_another_address(serve, client_of,
 @pytest.mark.parametrize(
     "call",
     [
-        lambda client: client.convert(SOUND, "\ud800"), lambda client: client.models(q="\ud800"),
+        lambda client: client.convert(SOUND, "\ud800"),
+        lambda client: client.models(q="\ud800"),
         lambda client: client.convert(SOUND, "koguchi", idempotency_key="é"),
         lambda client: client.task("x" * 100_000),
     ],
-)  # fmt: skip
+)
 def test_calls_refuse_what_cannot_be_sent(serve, client_of, call):
     with pytest.raises(ServiceError, match="cannot be sent") as refused:
         call(client_of(serve()))
@@ -267,22 +252,18 @@ def test_download_refuses_a_link_with_half_a_character(serve, client_of, tmp_pat
         client_of(serve()).download("http://127.0.0.1/\ud800", tmp_path / "a.wav")
 
 
-def test_models_sends_filters_in_the_query(serve, client_of):
-    service = serve(says(200, '{"models": [{"id": "mia"}]}'))
-    assert client_of(service).models(genre="r&b", limit=5) == [{"id": "mia"}]
-    assert service.calls[0].path == "/models?genre=r%26b&limit=5"
-
-
-def test_check_task_escapes_the_task_id_in_the_path(serve, client_of):
-    service = serve(says(200, '{"status": "in_progress"}'))
-    client_of(service).check_task("../models?x=1#y")
-    assert service.calls[0].path == "/check-task/..%2Fmodels%3Fx%3D1%23y"
-
-
-def test_client_keeps_the_path_of_the_service_address(serve, client_of):
-    service = serve(says(200, '{"status": "in_progress"}'))
-    client_of(f"{service.url}/studio/").check_task("t1")
-    assert service.calls[0].path == "/studio/check-task/t1"
+@pytest.mark.parametrize(
+    ("call", "under", "path"),
+    [
+        (lambda client: client.models(genre="r&b", limit=5), "", "/models?genre=r%26b&limit=5"),
+        (lambda client: client.check_task("../models?x=1#y"), "", "/check-task/..%2Fmodels%3Fx%3D1%23y"),
+        (lambda client: client.check_task("t1"), "/studio/", "/studio/check-task/t1"),
+    ],
+)
+def test_calls_escape_what_is_given_and_keep_the_path_of_the_service(serve, client_of, call, under, path):
+    service = serve(says(200, '{"status": "in_progress", "models": []}'))
+    call(client_of(f"{service.url}{under}"))
+    assert service.calls[0].path == path
 
 
 def test_cancel_and_delete_results_accept_an_empty_response(serve, client_of):
@@ -712,16 +693,6 @@ def test_convert_and_wait_converts_ogg_bytes_without_a_file_name(client, tmp_pat
     (take,) = client.convert_and_wait(sound, "koguchi", folder=tmp_path, timeout_s=PATIENCE_S)
     assert take.name == "audio.koguchi.wav"
     assert soundfile.info(take).frames == round(1.0 * RATE)
-
-
-def test_convert_starts_one_conversion_per_idempotency_key(client, tmp_path):
-    soundfile.write(tmp_path / "song.wav", tone(1.0), RATE)
-    first, second = (client.convert(tmp_path / "song.wav", "koguchi", idempotency_key="only once") for _ in range(2))
-    assert first == second
-    assert client.convert(tmp_path / "song.wav", "koguchi") != first
-    with pytest.raises(ServiceError) as refused:
-        client.convert(tmp_path / "song.wav", "kathleen", idempotency_key="only once")
-    assert (refused.value.status, refused.value.code) == (422, "idempotency_key_reused")
 
 
 def test_client_of_a_service_on_this_machine_needs_no_proxy(monkeypatch):

@@ -1,3 +1,6 @@
+import platform
+import sys
+
 import pytest
 
 import engine.analysis.pitch
@@ -22,6 +25,32 @@ def test_doctor_reports_a_missing_optional_package_as_a_note():
     assert finding.works
     assert finding.detail == "not installed: no-such-package-here"
     assert str(finding).startswith("note  the page")
+
+
+@pytest.mark.parametrize(
+    ("release", "remedy"),
+    [
+        ({"ID": "debian"}, "sudo apt install libportaudio2"),
+        ({"ID": "linuxmint", "ID_LIKE": "ubuntu debian"}, "sudo apt install libportaudio2"),
+        ({"ID": "rocky", "ID_LIKE": "rhel centos fedora"}, "sudo dnf install portaudio"),
+        ({"ID": "opensuse-leap", "ID_LIKE": "suse opensuse"}, "sudo zypper install libportaudio2"),
+        ({}, "sudo apt install libportaudio2 / sudo dnf install portaudio / "),
+    ],
+)
+def test_doctor_tries_the_sound_devices_and_says_how_this_system_gets_portaudio(release, remedy, monkeypatch, tmp_path):
+    (tmp_path / "sounddevice.py").write_text("raise OSError('PortAudio library not found')")
+    monkeypatch.delitem(sys.modules, "sounddevice", raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(doctor, "_installed", lambda _: "0.5.6")
+    monkeypatch.setattr(platform, "system", lambda: "Linux")
+    monkeypatch.setattr(platform, "freedesktop_os_release", lambda: release)
+    finding = doctor._optional("sound devices of live", ("sounddevice",), "pip install sounddevice")
+    assert finding.works
+    assert finding.detail == "cannot be loaded: PortAudio library not found"
+    assert finding.remedy.startswith(remedy)
+    assert str(finding).startswith("note  sound devices of live")
+    monkeypatch.setattr(platform, "system", lambda: "Darwin")
+    assert doctor._optional("live", ("sounddevice",), "pip install sounddevice").remedy == "pip install sounddevice"
 
 
 def test_doctor_lists_optional_packages_as_tuples_of_names():

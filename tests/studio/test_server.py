@@ -14,11 +14,11 @@ import httpx
 import psutil
 import pytest
 
+from engine.research.onnx_trials import small_model
+from studio.load.trial_service import TrialService, trial_service
 from studio.server import KEEP_ALIVE_S
 from studio.settings.environment import HOME_VARIABLE, PREFIX
 from tests.engine.rvc.models import checkpoint_of
-from tests.engine.rvc.test_onnx_models import small_model
-from tests.load.trial_service import TrialService, trial_service
 from tests.studio.http.routes.test_rvc_models import saved
 from tests.waiting import PATIENCE_S, wait_until
 

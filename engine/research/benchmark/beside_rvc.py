@@ -22,6 +22,7 @@ import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +39,7 @@ from engine.research.benchmark.machine import describe_machine
 from engine.research.benchmark.opinions import COLUMNS, Judged, JudgedVoice, Opinion, opinions, outputs_in, row
 from engine.research.benchmark.quality import keep
 from engine.research.benchmark.recordings import find_recordings
-from engine.research.benchmark.speed import Sample, timed_conversion
+from engine.research.benchmark.samples import Sample, timed_conversion
 from engine.research.benchmark.training import first_recordings
 from engine.research.benchmark.word_errors import WordErrors, recognised, short_outputs, whisper
 from engine.research.command import every_few_seconds, log
@@ -259,8 +260,8 @@ def _machine() -> str:
 
 def _compared(sources: Mapping[str, Path], samples: Sequence[Sample], singer: SingersRecordings) -> list[Compared]:
     made = {(sample.source, sample.voice): sample.output for sample in samples}
-    return [
-        Compared(name, read_audio(path), {voice: made[name, voice] for voice in (RVC, OURS)},
-                 read_audio(singer.held_out[number % len(singer.held_out)]))
-        for number, (name, path) in enumerate(sources.items())
-    ]  # fmt: skip
+    held_out, found = cycle(singer.held_out), []
+    for name, path in sources.items():
+        outputs = {voice: made[name, voice] for voice in (RVC, OURS)}
+        found.append(Compared(name, read_audio(path), outputs, read_audio(next(held_out))))
+    return found

@@ -37,7 +37,6 @@ from engine.devices import Device, choose_device
 from engine.features import analysed_windows
 from engine.features.clips import Clip, analyse_clip
 from engine.networks.base import load_base
-from engine.research.benchmark.devices import difference_db
 from engine.research.benchmark.long_source import joined_recordings, write_long_source
 from engine.research.benchmark.machine import describe_machine, peak_memory_mb
 from engine.research.benchmark.recordings import SAMPLES
@@ -75,17 +74,14 @@ QUICK = Extent(lengths_s=(3.0, 10.0), threads=(2, 1), compared_s=(3.0,), lesson_
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add which section is measured, and where."""
     parser.add_argument("--section", choices=SECTIONS, required=True)
-    parser.add_argument("--device", default="cuda", help="cuda, cuda:1, or cpu: the processor alone (default: cuda)")
+    parser.add_argument("--device", default="cuda", help="cuda, cuda:1, mps, or cpu: the processor alone")
     parser.add_argument("--quick", action="store_true", help="seconds of sound instead of minutes")
 
 
 def run(options: argparse.Namespace) -> Iterator[str]:
     """Yield the lines of a section. Raises EngineError if the device does not work."""
     device, extent = choose_device(options.device), QUICK if options.quick else Extent()
-    sections = {
-        "machine": _machine, "conversion": _conversion, "difference": _difference, "training": _training,
-        "steps": _steps, "batches": _batches,
-    }  # fmt: skip
+    sections = dict(zip(SECTIONS, (_machine, _conversion, _difference, _batches, _training, _steps), strict=True))
     yield from sections[options.section](device, extent)
 
 
@@ -148,6 +144,12 @@ def _difference(device: Device, extent: Extent) -> Iterator[str]:
                 apart = difference_db(wanted, found)
                 verdict = "below" if apart < MOST_DB else "NOT below"
                 yield f"| {seconds:g} s in stereo, {transpose:+d} | {apart:.1f} dB | {verdict} {MOST_DB:g} dB |"
+
+
+def difference_db(wanted: np.ndarray, found: np.ndarray) -> float:
+    """Return the level of the difference relative to the processor's output, in dB."""
+    power = float(np.mean((found - wanted) ** 2)) / float(np.mean(wanted**2))
+    return round(10 * float(np.log10(max(power, 1e-20))), 1)
 
 
 def _batches(device: Device, extent: Extent) -> Iterator[str]:

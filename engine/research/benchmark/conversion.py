@@ -1,19 +1,17 @@
-"""Measure speed, memory and quality of conversion in one run.
+"""Measure speed and quality of conversion in one run.
 
     python -m engine.benchmark                                          our own samples, to every installed voice
     python -m engine.benchmark --sources recordings/ --targets corpus/  other sources; similarity to real recordings
-    python -m engine.benchmark --quick                                  two sources, one voice, up to a minute
+    python -m engine.benchmark --quick                                  two sources, one voice, half a minute
     python -m engine.benchmark --parts speed --threads 1,2,4            the time and memory of each number of threads
     python -m engine.benchmark --parts speed --beside ../v0.18          another checkout in the same run, and the ratio
     python -m engine.benchmark --json                                   everything, as one JSON object
 
-speed    seconds of work per second of audio: `convert` on each source with each voice, with pitch detection and
-         44.1 kHz output, after one conversion that is not counted. Wall time, and CPU time beside it, because the
-         wall time of a busy machine says little. Then what each number of `--threads` costs: `convert_file` on clips
-         of 3 and 10 s and on 5 minutes, mono and stereo, as they are and 3 semitones higher, with memory, the least of
-         three; `--beside FOLDER` has another checkout do the same in turn.
-memory   peak memory of `convert_file` against length, each length in a process of its own, on an input made by
-         repeating the longest source.
+speed    seconds of work per second of audio, and peak memory, for each number of `--threads`: `convert_file` on clips
+         of 3 and 10 s and on 5 minutes, or those of `--long`, mono and stereo, as they are and 3 semitones higher, the
+         least of three after one conversion that is not counted, each in a process of its own. Wall time, and CPU time
+         beside it, because the wall time of a busy machine says little; `--beside FOLDER` has another checkout do the
+         same in turn.
 quality  the mean of the scores of `engine.evaluation.scores` over sources x voices, for four outputs: the source
          itself (unconverted), the source through analysis and synthesis without a change of voice (copy synthesis:
          the loss by the synthesizer alone), the voice's own sound with the source's melody (control, where there are
@@ -35,7 +33,6 @@ from engine.cores import usable_cores
 from engine.errors import VoiceError
 from engine.research.benchmark.long_source import joined_recordings
 from engine.research.benchmark.machine import describe_machine
-from engine.research.benchmark.memory import Memory, measure_memory, memory_table
 from engine.research.benchmark.quality import (
     QualityRow,
     keep,
@@ -45,7 +42,7 @@ from engine.research.benchmark.quality import (
     quality_tables,
 )
 from engine.research.benchmark.recordings import add_inputs, evenly_spaced, find_recordings
-from engine.research.benchmark.speed import Sample, Speed, convert_all, speed_table, summarise_speed
+from engine.research.benchmark.samples import convert_all
 from engine.research.benchmark.thread_costs import (
     HERE,
     ThreadCost,
@@ -57,10 +54,8 @@ from engine.research.benchmark.thread_costs import (
 from engine.voices.card import DEMO_VOICES, list_voices
 from engine.voices.voice import load_voice
 
-Part = Literal["speed", "memory", "quality"]
-PARTS: tuple[Part, ...] = ("speed", "memory", "quality")
-LENGTHS_MINUTES = (1 / 6, 1.0, 10.0, 60.0)
-QUICK_LENGTHS_MINUTES = (1 / 6, 1.0)
+Part = Literal["speed", "quality"]
+PARTS: tuple[Part, ...] = ("speed", "quality")
 QUICK_SOURCES, QUICK_VOICES = 2, 1
 LONG_S, QUICK_LONG_S = 300.0, 30.0
 QUICK_REPEATS = 1
@@ -74,7 +69,6 @@ class Plan:
     sources: tuple[Path, ...]
     voices: tuple[str | Path, ...]  # ids, or folders of voices that are not installed
     targets: Path | None
-    lengths_minutes: tuple[float, ...] = LENGTHS_MINUTES
     transpose: int | Literal["auto"] = "auto"
     parts: tuple[Part, ...] = PARTS
     kept: Path | None = None  # folder for the outputs, to listen to
@@ -87,8 +81,6 @@ class Results:
 
     machine: dict[str, str | int | float]
     compared_with: str  # recordings for the speaker similarity
-    speed: Speed | None
-    memory: tuple[Memory, ...]
     quality: tuple[QualityRow, ...]
     equal_error_rate: dict[str, float]  # of a speaker verifier, by voice: its own recordings against conversions
     threads: tuple[ThreadCost, ...] = ()
@@ -97,23 +89,21 @@ class Results:
 def run_benchmark(plan: Plan) -> Results:
     """Measure the parts of `plan`. Raises EngineError."""
     machine = describe_machine()
-    voices = [load_voice(name) for name in plan.voices]
-    sources = {path.name: read_audio(path) for path in plan.sources}
-    samples: list[Sample] = []
-    if set(plan.parts) & {"speed", "quality"}:
-        samples = convert_all(sources, voices, plan.transpose)
-    if plan.kept:
-        keep(samples, sources, plan.kept)
     quality: tuple[QualityRow, ...] = ()
+    rates: dict[str, float] = {}
     if "quality" in plan.parts:
+        voices = [load_voice(name) for name in plan.voices]
+        sources = {path.name: read_audio(path) for path in plan.sources}
+        samples = convert_all(sources, voices, plan.transpose)
+        if plan.kept:
+            keep(samples, sources, plan.kept)
         quality = measure_quality(sources, voices, samples, plan.targets)
+        rates = measure_verification(voices, quality, plan.targets)
     return Results(
         machine=machine,
         compared_with=f"recordings in {plan.targets.name}" if plan.targets else "the voices' previews",
-        speed=summarise_speed(samples) if "speed" in plan.parts else None,
-        memory=measure_memory(plan.sources, plan.voices[0], plan.lengths_minutes) if "memory" in plan.parts else (),
         quality=quality,
-        equal_error_rate=measure_verification(voices, quality, plan.targets) if quality else {},
+        equal_error_rate=rates,
         threads=measure_thread_costs(plan.trial) if plan.trial and "speed" in plan.parts else (),
     )
 
@@ -130,12 +120,8 @@ def results_as_text(results: Results) -> str:
         f"{machine['processor']}, {machine['cores']} cores, {machine['threads']} threads, torch {machine['torch']}, "
         f"load before the start {machine['load_before']}"
     ]
-    if results.speed:
-        parts.append(speed_table(results.speed))
     if results.threads:
         parts.append(thread_tables(results.threads))
-    if results.memory:
-        parts.append(memory_table(results.memory))
     if results.quality:
         parts.append(quality_tables(results.quality, results.compared_with, results.equal_error_rate))
     return "\n\n".join(parts)
@@ -145,15 +131,13 @@ def _plan(options: argparse.Namespace) -> Plan:
     voices = tuple(options.voices or (card.id for card in list_voices(DEMO_VOICES)))
     if not voices:
         raise VoiceError("No voice is installed; give the folder of a voice with --voices.")
-    sources, lengths = find_recordings(options.sources), options.minutes or LENGTHS_MINUTES
+    sources = find_recordings(options.sources)
     if options.quick:
         sources, voices = evenly_spaced(sources, QUICK_SOURCES), voices[:QUICK_VOICES]
-        lengths = options.minutes or QUICK_LENGTHS_MINUTES
     return Plan(
         sources=tuple(sources),
         voices=voices,
         targets=options.targets,
-        lengths_minutes=tuple(lengths),
         transpose=options.transpose,
         parts=tuple(options.parts),
         kept=options.keep,
@@ -183,15 +167,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what is to be measured."""
     add_inputs(parser)
     parser.add_argument("--transpose", type=_transpose, default="auto", metavar="N|auto", help="default: auto")
-    parser.add_argument(
-        "--minutes", type=float, nargs="+", metavar="M", help="lengths for the memory part (default: 10 s, 1, 10, 60)"
-    )
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="default: all")
     parser.add_argument("--long", type=float, metavar="S", help="length of the long source (default: 300 s)")
     parser.add_argument("--repeats", type=int, metavar="N", help="of which the least time counts (default: 3)")
     parser.add_argument("--beside", type=Path, metavar="DIR", help="another checkout, which converts in turn")
-    parser.add_argument("--quick", action="store_true", help="two sources, one voice, lengths up to a minute")
-    parser.add_argument("--keep", type=Path, metavar="DIR", help="write the converted recordings here")
+    parser.add_argument("--quick", action="store_true", help="two sources, one voice, half a minute")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="write the recordings converted for quality here")
 
 
 def run(options: argparse.Namespace) -> Iterator[str]:

@@ -30,9 +30,9 @@ from engine.units import hertz_to_mel
 _CAMPPLUS = "models/camplusplus_traced_cuda_optimized.pt"
 _FUSED = {
     r"torch\.cudnn_convolution_relu\((.*)\)$": r"torch.relu(torch.conv2d(\1))",
-    r"torch\.cudnn_convolution_add_relu\((\w+), ([\w.]+), (\w+), 1, ([\w.]+), (.*)\)$":
-        r"torch.relu(torch.add(torch.conv2d(\1, \2, \4, \5), \3))",
-}  # fmt: skip
+    r"torch\.cudnn_convolution_add_relu\((\w+), ([\w.]+), (\w+), 1, ([\w.]+), (.*)\)$": r"torch.relu("
+    r"torch.add(torch.conv2d(\1, \2, \4, \5), \3))",
+}
 _LONGEST_S = 15.0  # of a recording that stands for a voice
 _RATED_S = 7.0
 _BANDS, _LOWEST_HERTZ, _HIGHEST_HERTZ = 80, 20.0, 8000.0

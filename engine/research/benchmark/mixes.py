@@ -1,13 +1,10 @@
 """Recordings that are not dry vocals, made from dry ones: with accompaniment, a second voice, noise or a room."""
 
-from collections.abc import Callable
-
 import numpy as np
 from scipy.signal import butter, fftconvolve, sosfilt
 
 from engine.units import SAMPLE_RATE
 
-Make = Callable[[np.ndarray, np.random.Generator], np.ndarray]
 _PROGRESSION = ((0, 4, 7), (9, 12, 16), (5, 9, 12), (7, 11, 14))  # I vi IV V, semitones above the key
 _DIRECT_S = 0.005
 
@@ -27,19 +24,6 @@ def chords(length: int, drawn: np.random.Generator) -> np.ndarray:
             for partial in range(1, 9):
                 made[here] += np.sin(2 * np.pi * partial * hertz * time_s[here]) / partial**1.3
     return made * edges * np.exp(-within_s / decay_s)
-
-
-def drums(length: int, drawn: np.random.Generator) -> np.ndarray:
-    """Return a beat of bass drum, snare and hi-hat, float64 (samples,)."""
-    beat = round(SAMPLE_RATE * 60 / drawn.uniform(80, 140) / 2)
-    time_s = np.arange(beat) / SAMPLE_RATE
-    kick = np.sin(2 * np.pi * (50 * time_s + 6 * (1 - np.exp(-time_s / 0.03)))) * np.exp(-time_s / 0.1)
-    made = np.zeros(length + beat)
-    for number, start in enumerate(range(0, length, beat)):
-        hiss = drawn.standard_normal(beat)
-        made[start : start + beat] += 0.15 * np.diff(hiss, prepend=0) * np.exp(-time_s / 0.03)
-        made[start : start + beat] += (kick, 0, 0.5 * hiss * np.exp(-time_s / 0.08), 0)[number % 4]
-    return made[:length]
 
 
 def hiss(length: int, drawn: np.random.Generator) -> np.ndarray:

@@ -43,10 +43,8 @@ Said = TypeVar("Said")  # of an output: an opinion, or its lost words
 _SHIFTS = ((0, 2), (3, 5), (6, 8), (9, 24))  # semitones
 _WAYS = {"way": "speaker_similarity", "second_way": "second"}
 _LEAKS = {"leak": "source", "second_leak": "second_source"}
-COLUMNS = (
-    "speaker_similarity", "way", "source", "leak", "second", "second_way", "second_source", "second_leak",
-    "p808", "ovrl", "distilled", "intelligible",
-)  # fmt: skip
+_LIKENESS = ("speaker_similarity", "way", "source", "leak", "second", "second_way", "second_source", "second_leak")
+COLUMNS = (*_LIKENESS, "p808", "ovrl", "distilled", "intelligible")
 
 
 @dataclass(frozen=True)

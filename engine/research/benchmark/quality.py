@@ -17,7 +17,7 @@ from engine.evaluation.scores import Scores, compare, equal_error_rate, mean_sco
 from engine.networks.base import load_base
 from engine.research.benchmark.control import controlled, share_of_the_leak, share_of_the_way
 from engine.research.benchmark.recordings import others_of, target_recordings, turned
-from engine.research.benchmark.speed import Sample
+from engine.research.benchmark.samples import Sample
 from engine.research.command import log
 from engine.research.copies import copy_synthesis
 from engine.research.tables import score_text, table
@@ -27,10 +27,9 @@ Output = Literal["unconverted", "copy synthesis", "control", "conversion"]
 COPY = "copy"  # the "voice" of a source through copy synthesis
 TRANSPOSITIONS = "transpositions.tsv"  # beside kept outputs: file name and semitones
 WAY, LEAK = "share_of_way", "share_of_leak"
-SHOWN_SCORES = (
-    "speaker_similarity", WAY, "source_similarity", LEAK, "word_error", "pitch_accuracy", "pitch_corr",
-    "voicing_error", "ovrl", "p808", "leak_db", "length_error",
-)  # fmt: skip
+_OF_SPEAKERS = ("speaker_similarity", WAY, "source_similarity", LEAK)
+_OF_SINGING = ("word_error", "pitch_accuracy", "pitch_corr", "voicing_error")
+SHOWN_SCORES = (*_OF_SPEAKERS, *_OF_SINGING, "ovrl", "p808", "leak_db", "length_error")
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import soundfile
 
 from engine.audio.containers import AUDIO_SUFFIXES
-from engine.audio.files import open_audio, read_audio
 from engine.errors import AudioError, VoiceError
 from engine.voices.voice import Voice
 
@@ -24,7 +22,7 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=SAMPLES,
         metavar="DIR",
-        help="recordings to convert (default: samples; those of our figures: see the part public-data)",
+        help="recordings to convert (default: samples; those of our figures: see engine/MEASUREMENTS.md)",
     )
     parser.add_argument(
         "--targets", type=Path, metavar="DIR", help="corpus with recordings of the voices (default: their previews)"
@@ -76,25 +74,3 @@ def turned(paths: Sequence[Path], number: int) -> list[Path]:
     """Begin with another of `paths` for each number, so that each source has a control with other words."""
     start = number % len(paths) if paths else 0
     return [*paths[start:], *paths[:start]]
-
-
-def longest(paths: Sequence[Path]) -> Path:
-    """Return the longest recording."""
-
-    def duration_s(path: Path) -> float:
-        with open_audio(path) as recording:
-            return recording.duration_s or 0.0
-
-    return max(paths, key=duration_s)
-
-
-def write_repeated(recording: Path, target: Path, seconds: float) -> None:
-    """Repeat `recording` in the WAV file `target` until it lasts `seconds`."""
-    audio = read_audio(recording)
-    samples = audio.samples.T
-    left = round(seconds * audio.rate)
-    with soundfile.SoundFile(target, "w", audio.rate, audio.channels, "PCM_16") as file:
-        while left:
-            piece = samples[:left]
-            file.write(piece)
-            left -= len(piece)

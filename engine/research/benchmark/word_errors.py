@@ -138,10 +138,8 @@ def whisper(model: str) -> Callable[[Path], str]:
         ) from cause
 
     def recognise(path: Path) -> str:
-        segments, _ = loaded.transcribe(
-            str(path), beam_size=1, language="en", condition_on_previous_text=False, without_timestamps=False,
-            temperature=0.0,
-        )  # fmt: skip
+        alone = {"condition_on_previous_text": False, "without_timestamps": False, "temperature": 0.0}
+        segments, _ = loaded.transcribe(str(path), beam_size=1, language="en", **alone)
         return str(normalise(" ".join(segment.text.strip() for segment in segments)))
 
     return recognise

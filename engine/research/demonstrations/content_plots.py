@@ -24,18 +24,6 @@ _HIGHEST_SHOWN_HERTZ = 5000.0  # of the spectra: where vowels have their resonan
 def plot_speaker_probes(probes: Sequence[SpeakerProbe]) -> Figure:
     """Plot how often the speaker of a frame is recognised from each representation, with chance, and the confusions.
 
-    Parameters
-    ----------
-    probes : sequence of SpeakerProbe
-        As `probe_speakers` returns them.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        To be shown, or saved by `savefig`.
-
-    Examples
-    --------
     >>> from engine.research.demonstrations import probe_speakers
     >>> recordings = {name: [f"recordings/{name}.flac"] for name in ("one", "two")}
     >>> plot_speaker_probes(probe_speakers(recordings)).savefig("probes.png")
@@ -68,11 +56,9 @@ def plot_similar_moments(first: Features, second: Features, start_s: float = 0.0
     figure = new_figure(12.0, 5.8)
     for axes, kind in zip(figure.subplots(1, len(KINDS), sharey=True), KINDS, strict=True):
         shown = similarity(first, second, kind)[rows, rows]
-        edges_s = (rows.start / FRAME_RATE, rows.stop / FRAME_RATE)
-        image = axes.imshow(
-            shown, "magma", vmin=max(0.0, float(np.median(shown))), vmax=1.0, origin="lower",
-            extent=(*edges_s, *edges_s), interpolation="nearest",
-        )  # fmt: skip
+        edges_s, lowest = (rows.start / FRAME_RATE, rows.stop / FRAME_RATE), max(0.0, float(np.median(shown)))
+        placed = {"origin": "lower", "extent": (*edges_s, *edges_s), "interpolation": "nearest"}
+        image = axes.imshow(shown, "magma", vmin=lowest, vmax=1.0, **placed)
         axes.set_xlabel("time in the second recording (s)", color=INK)
         dress(axes)
         title(axes, f"{_NAMES[kind]}: {found_again(first, second, kind):.0%} match themselves")
@@ -86,18 +72,6 @@ def plot_similar_moments(first: Features, second: Features, start_s: float = 0.0
 def plot_perturbation_trial(trial: PerturbationTrial) -> Figure:
     """Plot how warped resonances change the spectrum and the content.
 
-    Parameters
-    ----------
-    trial : PerturbationTrial
-        As `try_perturbation` returns it.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        To be shown, or saved by `savefig`.
-
-    Examples
-    --------
     >>> from engine.research.demonstrations import try_perturbation
     >>> plot_perturbation_trial(try_perturbation("vocal.flac", (0.8, 1.25))).savefig("trial.png")
     """

@@ -24,14 +24,9 @@ _LOUDEST_NEPERS = 4.0  # relative to the level
 class Features(Brief):
     """Two views of the same frames, one every 10 ms, and which frames are active.
 
-    Attributes
-    ----------
-    mel : float32 (frames, bands)
-        Log spectrum below 8 kHz in nepers, relative to the recording's level.
-    content : float32 (frames, 64)
-        What is said, as the base encodes it.
-    active : bool (frames,)
-        Where something sounds.
+    - mel: float32 (frames, bands), log spectrum below 8 kHz in nepers, relative to the recording's level
+    - content: float32 (frames, 64), what is said, as the base encodes it
+    - active: bool (frames,), where something sounds
     """
 
     mel: np.ndarray
@@ -39,41 +34,13 @@ class Features(Brief):
     active: np.ndarray
 
     def of(self, kind: Kind) -> np.ndarray:
-        """Return one of the two views.
-
-        Parameters
-        ----------
-        kind : str
-            mel or content.
-
-        Returns
-        -------
-        float32 (frames, numbers)
-            A row for each frame.
-        """
+        """Return the view `mel` or `content`, float32 (frames, numbers)."""
         return self.mel if kind == "mel" else self.content
 
 
 def measure_features(recording: Recording) -> Features:
-    """Measure mel spectrum and content of a recording.
+    """Measure mel spectrum and content of a recording of seconds to a minute. Raises AudioError for one too short.
 
-    Parameters
-    ----------
-    recording : Audio, Path, str or pair (samples, rate)
-        Seconds to a minute.
-
-    Returns
-    -------
-    Features
-        A row for every 10 ms.
-
-    Raises
-    ------
-    AudioError
-        For what is no recording, or one that is too short.
-
-    Examples
-    --------
     >>> features = measure_features("vocal.flac")
     >>> features.content.shape
     (301, 64)

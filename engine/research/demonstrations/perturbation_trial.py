@@ -34,16 +34,12 @@ FACTORS = (0.75, 0.8, 0.87, 0.93, 1.0, 1.08, 1.15, 1.25, 1.33)  # slightly beyon
 class PerturbationTrial(Brief):
     """How warping the resonances of a recording changes its spectrum and its content.
 
-    Attributes
-    ----------
-    factors : tuple of float
-        Of the resonances.
-    found_by_mel, found_by_content : float64 (factors,)
-        Share of frames that are found again, 0..1.
-    warped_nepers, decoded_nepers : float64 (factors,)
-        Distance from the recording's spectrum of the warped spectrum, and of the one decoded from the warped content.
-    spectra : float32 (3, bands)
-        Mean log spectra of the active frames: recorded, warped by the largest factor, and decoded from that.
+    - factors: of the resonances
+    - found_by_mel, found_by_content: float64 (factors,), share of frames that are found again, 0..1
+    - warped_nepers, decoded_nepers: float64 (factors,), distance from the recording's spectrum of the warped spectrum,
+      and of the one decoded from the warped content
+    - spectra: float32 (3, bands), mean log spectra of the active frames: recorded, warped by the largest factor, and
+      decoded from that
     """
 
     factors: tuple[float, ...]
@@ -57,25 +53,8 @@ class PerturbationTrial(Brief):
 def try_perturbation(recording: Recording, factors: Sequence[float] = FACTORS) -> PerturbationTrial:
     """Warp a recording's spectrum, encode it, and decode it with the timbre of the recording itself.
 
-    Parameters
-    ----------
-    recording : Audio, Path, str or pair (samples, rate)
-        Seconds to a minute.
-    factors : sequence of float
-        Of the resonances; above 1 the vocal tract is shorter.
+    factors: of the resonances; above 1 the vocal tract is shorter. Raises AudioError for a recording too short.
 
-    Returns
-    -------
-    PerturbationTrial
-        A value for each factor.
-
-    Raises
-    ------
-    AudioError
-        For what is no recording, or one that is too short.
-
-    Examples
-    --------
     >>> trial = try_perturbation("vocal.flac", (0.8, 1.25))
     >>> bool((trial.found_by_content > trial.found_by_mel).all())
     True
@@ -99,29 +78,10 @@ def try_perturbation(recording: Recording, factors: Sequence[float] = FACTORS) -
 
 
 def warp_voice(recording: Recording, factor: float) -> Audio:
-    """Render a recording with a shorter or longer vocal tract at the same pitch.
+    """Render a recording with a shorter (factor above 1) or longer vocal tract at the same pitch, mono at SAMPLE_RATE.
 
-    The content encoder was trained to ignore this change.
+    The content encoder was trained to ignore this change. Raises AudioError for a recording too short.
 
-    Parameters
-    ----------
-    recording : Audio, Path, str or pair (samples, rate)
-        Seconds to a minute.
-    factor : float
-        Of the resonances; above 1 the vocal tract is shorter.
-
-    Returns
-    -------
-    Audio
-        Mono at SAMPLE_RATE, as long as the recording.
-
-    Raises
-    ------
-    AudioError
-        For what is no recording, or one that is too short.
-
-    Examples
-    --------
     >>> warp_voice("vocal.flac", 1.15).duration_s
     3.0
     """

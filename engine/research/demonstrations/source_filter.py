@@ -33,26 +33,15 @@ _SOURCE_LEVEL = 0.05  # of the sources as audio: at their own power they would c
 class SourceFilterParts(Brief):
     """The parts of a recording as audio, mono at SAMPLE_RATE and as long as the recording, and the filters as curves.
 
-    Attributes
-    ----------
-    pitch : Pitch
-        Of the recording.
-    pulses : Audio
-        The harmonic source alone: a buzz with the melody, without words.
-    noise : Audio
-        The noise source alone: a steady hiss; where there is no pitch, the recording's residual replaces it.
-    harmonic : Audio
-        Pulses through their filter: vowels, without breath.
-    breath : Audio
-        Noise through its filter: breath and consonants.
-    whole : Audio
-        The sum of the two: copy synthesis.
-    whisper : Audio
-        The harmonic filter excited by noise.
-    drone : Audio
-        The harmonic filter excited by pulses at 110 Hz, and the breath.
-    harmonic_gain_db, noise_gain_db : float32 (frames, bands)
-        Of the filters, in dB.
+    - pitch: of the recording
+    - pulses: the harmonic source alone: a buzz with the melody, without words
+    - noise: the noise source alone: a steady hiss; where there is no pitch, the recording's residual replaces it
+    - harmonic: pulses through their filter: vowels, without breath
+    - breath: noise through its filter: breath and consonants
+    - whole: the sum of the two: copy synthesis
+    - whisper: the harmonic filter excited by noise
+    - drone: the harmonic filter excited by pulses at 110 Hz, and the breath
+    - harmonic_gain_db, noise_gain_db: float32 (frames, bands), of the filters, in dB
     """
 
     pitch: Pitch
@@ -68,27 +57,10 @@ class SourceFilterParts(Brief):
 
 
 def take_apart(recording: Recording, seed: int = 0) -> SourceFilterParts:
-    """Separate the source-filter parts of a recording.
+    """Separate the source-filter parts of a recording; the same seed gives the same noise.
 
-    Parameters
-    ----------
-    recording : Audio, Path, str or pair (samples, rate)
-        Seconds to a minute.
-    seed : int
-        The same gives the same noise.
+    Raises AudioError for a recording too short.
 
-    Returns
-    -------
-    SourceFilterParts
-        Each part as audio.
-
-    Raises
-    ------
-    AudioError
-        For what is no recording, or one that is too short.
-
-    Examples
-    --------
     >>> parts = take_apart("vocal.flac")
     >>> bool(np.allclose(parts.harmonic.samples + parts.breath.samples, parts.whole.samples))
     True

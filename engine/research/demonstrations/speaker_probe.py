@@ -26,14 +26,9 @@ _RATE, _DECAY, _DROPOUT = 3e-3, 0.05, 0.3
 class SpeakerProbe(Brief):
     """Result of a probe.
 
-    Attributes
-    ----------
-    kind : str
-        By what it was done: mel or content.
-    speakers : tuple of str
-        Their names.
-    confusion : float64 (speakers, speakers)
-        Share of each speaker's frames (row) assigned to each speaker (column).
+    - kind: by what it was done: mel or content
+    - speakers: their names
+    - confusion: float64 (speakers, speakers), share of each speaker's frames (row) assigned to each speaker (column)
     """
 
     kind: Kind
@@ -54,26 +49,9 @@ class SpeakerProbe(Brief):
 def probe_speakers(recordings: Mapping[str, Sequence[Recording]], seed: int = 0) -> list[SpeakerProbe]:
     """Probe how much single frames reveal of their speaker, once by mel spectrum and once by content.
 
-    Parameters
-    ----------
-    recordings : mapping of str to sequence of Audio, Path, str or pair (samples, rate)
-        Of each speaker. Of several, the first half is for training and the rest for testing; a single one is cut in the
-        middle.
-    seed : int
-        Of the training.
+    Of several recordings of a speaker, the first half is for training and the rest for testing; a single one is cut in
+    the middle. Raises AudioError for fewer than two speakers, or a speaker with silent recordings.
 
-    Returns
-    -------
-    list of SpeakerProbe
-        By mel spectrum and by content.
-
-    Raises
-    ------
-    AudioError
-        For fewer than two speakers, or a speaker with silent recordings.
-
-    Examples
-    --------
     >>> mel, content = probe_speakers({name: [f"recordings/{name}.flac"] for name in ("one", "two")})
     >>> mel.accuracy > content.accuracy
     True

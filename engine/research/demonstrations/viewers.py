@@ -7,7 +7,7 @@ from engine.research.demonstrations.frame_features import Features
 from engine.research.demonstrations.source_filter import SourceFilterParts
 from engine.research.demonstrations.source_filter_plots import plot_moment, plot_source_filter_parts
 from engine.units import FRAME_RATE
-from engine.widgets.viewers import WIDE, redrawn, time_window
+from engine.widgets.viewers import moment_slider, redrawn, time_window
 
 
 def source_filter_viewer(parts: SourceFilterParts, time_s: float = 1.0) -> ipywidgets.Widget:
@@ -18,10 +18,7 @@ def source_filter_viewer(parts: SourceFilterParts, time_s: float = 1.0) -> ipywi
     VBox(...)
     """
     window = time_window(parts.whole.duration_s)
-    moment = ipywidgets.FloatSlider(
-        value=time_s, min=0.0, max=parts.whole.duration_s, step=0.01, description="moment", readout_format=".2f",
-        continuous_update=False, layout=ipywidgets.Layout(width=WIDE),
-    )  # fmt: skip
+    moment = moment_slider(parts.whole.duration_s, time_s)
     return ipywidgets.VBox(
         [
             redrawn(lambda: plot_source_filter_parts(parts, *window.value), [window]),

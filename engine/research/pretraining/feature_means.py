@@ -59,10 +59,8 @@ def _measure_all(corpus: Corpus, path: Path, report: Report) -> None:
     # part of the variance of the means comes from the few sounds in each clip
     between = np.maximum(spread - within * float(weights @ (1 / np.maximum(sounds, 1.0))), 0.1 * spread) * _CERTAINTY
     with replacing(path) as unfinished, unfinished.open("wb") as file:  # given a name, numpy would change the suffix
-        np.savez(
-            file, mean=means, sounds=sounds,
-            usual=usual.astype(np.float32), between=between.astype(np.float32), within=within.astype(np.float32),
-        )  # fmt: skip
+        of_all = {"usual": usual, "between": between, "within": within}
+        np.savez(file, mean=means, sounds=sounds, **{name: one.astype(np.float32) for name, one in of_all.items()})
 
 
 _opened: dict[Path, Corpus] = {}

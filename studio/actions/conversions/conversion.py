@@ -36,7 +36,7 @@ from studio.store.kinds import CONVERSION
 from studio.store.records.conversion import Conversion, Rendered, Settings
 from studio.store.studio import Cost, Studio, costs
 from studio.store.tasks import ACTIVE, Task, find
-from studio.store.workspaces import untrained_folder, voice_folder
+from studio.store.voice_folders import untrained_folder, voice_folder
 
 DEMO = "demo"  # account of the demo voices
 _SEEDS = 2**31

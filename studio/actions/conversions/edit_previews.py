@@ -52,17 +52,31 @@ def preview_edit(
     """
     import soundfile
 
-    task = find_editable(studio, account, task_id)
-    origin = origin_of(task, take)
-    device = studio.service.device
-    voice = usable_voice_folder(studio, account, task.model_id or "", no_report, device)
-    edited = _Edited(task.asked_as(Conversion).input_key, origin.edit_data_key, origin.number, voice, studio)
-    heard = _opened(edited)[0].render(read_edits(edits), start_s, end_s)
+    heard = _preview_of(studio, account, task_id, take).render(read_edits(edits), start_s, end_s)
     if heard is None:
         return None
     wav = io.BytesIO()
     soundfile.write(wav, heard.audio.samples.T, heard.audio.rate, format="WAV", subtype="PCM_16")
     return PreviewedEdit(url=f"data:audio/wav;base64,{b64encode(wav.getvalue()).decode()}", start_s=heard.start_s)
+
+
+@costs(Cost.WARM)
+def prepare_preview(
+    studio: Studio, account: Account, task_id: str, take: int, edits: Edits, start_s: float, end_s: float
+) -> None:
+    """Load and analyse what the preview of another edit of a stretch needs, so that it is heard sooner.
+
+    Raises what `preview_edit` raises.
+    """
+    _preview_of(studio, account, task_id, take).prepare(read_edits(edits), start_s, end_s)
+
+
+def _preview_of(studio: Studio, account: Account, task_id: str, take: int) -> "EditPreview":
+    task = find_editable(studio, account, task_id)
+    origin = origin_of(task, take)
+    voice = usable_voice_folder(studio, account, task.model_id or "", no_report, studio.service.device)
+    edited = _Edited(task.asked_as(Conversion).input_key, origin.edit_data_key, origin.number, voice, studio)
+    return _opened(edited)[0]
 
 
 @lru_cache(maxsize=1)  # in a process of its own, which ends soon after the last edit

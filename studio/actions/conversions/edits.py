@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import PurePath
 
-import numpy as np
-
 from engine.analysis.octave_errors import octave_doubts
 from engine.analysis.pitch import Pitch
 from engine.analysis.runs import true_runs
@@ -153,7 +151,7 @@ def start_edit(studio: Studio, account: Account, task_id: str, take: int, edits:
     pitch = edit_data_of(studio, origin.edit_data_key).pitch(origin.number - 1)
     wanted = read_edits(edits)
     after, now = edit_pitch(pitch, wanted), edit_pitch(pitch, read_edits(origin.edits))
-    if not after.differs(now.pitch).any() and np.array_equal(after.octaves, now.octaves):
+    if after.is_like(now):
         raise Invalid([("edits", _NOTHING)], "nothing_edited")
     return _submit_edit(studio, account, task, origin, plain_edits(wanted), of=of or task.id)
 
@@ -233,7 +231,7 @@ def _changes(pitch: Pitch, edits: Edits) -> list[ChangedStretch]:
     edited = edit_pitch(pitch, read_edits(edits))
     return [
         ChangedStretch(first=first, hertz=_rounded(edited.pitch.hertz[first:stop].tolist(), 2))
-        for first, stop in true_runs(edited.differs(pitch)).tolist()
+        for first, stop in true_runs(edited.pitch.hertz != pitch.hertz).tolist()
     ]
 
 

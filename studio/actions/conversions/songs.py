@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 
 from engine.effects.settings import Effects
 from engine.errors import SettingsError
-from engine.files import fitting_name
+from engine.files import fitting_name, on_track
 from engine.provenance.statement import canonical_json
 from engine.songs.mixing import Fader, Lane, mix_files
 from engine.songs.parts import KEEP, Part, checked_parts
@@ -31,7 +31,9 @@ from studio.store.tasks import Task, find
 _RECORDING_GONE = tr("A recording of this song has been deleted: send it again.")
 LANES = ("vocal", "backing", "stem")  # of a mix
 BACKING = "backing"
+RECORDING = "recording"  # that a take was made of, beside it
 HARMONY = "harmony-"  # before the id of its task: the lane of a harmony
+TAKE = "take-"  # before the id of its task and its number: the lane of a take beside another one
 _ONE_TAKE = tr("A song, or a recording in several voices, is made in one take.")
 _NO_EFFECTS = tr("Effects are for a vocal alone: convert the vocal with them, then mix it.")
 _LANES_GONE = tr("The lanes of this song have been deleted: convert it again.")
@@ -188,38 +190,43 @@ def mix_again(
     now_s: float,
     heard: TakeInMix = TakeInMix(),
 ) -> dict[str, str]:
-    """Mix the lanes of a finished song, or a take, with its harmonies; return the `url` and `name` of the mix, which is
-    kept beside the task's own files.
+    """Mix the lanes of a finished song, or a take, with what sounds beside it; return the `url` and `name` of the mix,
+    which is kept beside the task's own files.
 
-    faders: {gain_db, mute, solo, pan} by lane; those named `HARMONY` and a task's id add it. kind: a format. heard:
-    what is mixed where it is no song, and when it begins. Raises NotFound, Invalid for a format that is not offered,
-    SettingsError for faders that cannot be, or if no lane sounds.
+    faders: {gain_db, mute, solo, pan} by lane; those named `HARMONY` and a task's id, `TAKE`, a task's id and a number,
+    and `RECORDING` add it. kind: a format. heard: what is mixed where it is no song, and when it begins. Raises
+    NotFound, Invalid for a format that is not offered, SettingsError for faders that cannot be, or if no lane sounds.
     """
     from engine.provenance.verification import statement_of  # which loads what the server does without
 
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
     rendered = task.result_as(Rendered)
     levels = faders if isinstance(faders, Mapping) else {}
-    harmonies = _harmonies(studio, account, levels)
+    beside = {name: _beside(studio, account, task, name) for name in levels if _is_beside(name)}
     lanes = dict(rendered.lanes or {})
-    if harmonies and not lanes:
+    if levels and not lanes:
         lanes = {"vocal": wet_take(studio, task, heard.number, heard.effects)}
     if not lanes or task.outputs_deleted_at is not None:
         raise NotFound(_LANES_GONE, "lanes_gone")
     if kind not in FORMATS:
         raise Invalid([("format", tr("The formats are {formats}, not {kind}.", formats=", ".join(FORMATS), kind=kind))])
-    given = {name: _fader(levels.get(name)) for name in [*lanes, *harmonies]}
-    marks = {name: [(lanes | harmonies)[name], *astuple(one), heard.shift_s] for name, one in given.items()}
+    stored = lanes | {name: one.key for name, one in beside.items()}
+    given = {name: fader_of(levels.get(name)) for name in stored}
+    marks = {name: [stored[name], *astuple(one), heard.shift_s] for name, one in given.items()}
     key = f"{PurePath(lanes['vocal']).parent}/mix-{sha256(canonical_json(marks)).hexdigest()[:16]}.{kind}"
     if studio.storage.head(key) is None:
         offset_s = max(0.0, rendered.mix.offset_s if rendered.mix else 0.0)
         with scratch_folder(studio) as scratch:
             files = []
-            for name, stored in (lanes | harmonies).items():
-                (scratch / name).mkdir()
-                path = studio.storage.fetch(stored, scratch / name)
+            for number, (name, where) in enumerate(stored.items()):
+                folder = scratch / str(number)
+                folder.mkdir()
+                path = studio.storage.fetch(where, folder)
                 statement = statement_of(path, studio.installation)
-                begins_s = 0.0 if name == BACKING else heard.shift_s + (offset_s if name in harmonies else 0.0)
+                begins_s = 0.0 if name == BACKING else heard.shift_s
+                if name in beside:
+                    path = on_track(path, beside[name].track)
+                    begins_s += offset_s - beside[name].first_s
                 files.append(Lane(path, given[name], round(begins_s * SAMPLE_RATE), statement=statement))
             mix_files(files, scratch / f"mix.{kind}", installation=studio.installation)
             studio.storage.put_file(scratch / f"mix.{kind}", key)
@@ -228,16 +235,37 @@ def mix_again(
     return {"url": studio.link(key, base_url, now_s), "name": name}
 
 
-def _harmonies(studio: Studio, account: Account, faders: Mapping[str, object]) -> dict[str, str]:
-    """Return the storage keys of the harmonies that have faders, by lane. Raises NotFound for one that is gone."""
-    return {
-        name: key_of_take(find(studio.database, account.id, name.removeprefix(HARMONY), kind=CONVERSION), 1)
-        for name in (faders if isinstance(faders, Mapping) else {})
-        if name.startswith(HARMONY)
-    }
+@dataclass(frozen=True)
+class _Beside:
+    """What sounds beside a take: its storage key. first_s: how much earlier than the recording it begins; track: of a
+    file that has several."""
+
+    key: str
+    first_s: float = 0.0
+    track: int | None = None
 
 
-def _fader(given: object) -> Fader:
+def _is_beside(name: str) -> bool:
+    return name == RECORDING or name.startswith((HARMONY, TAKE))
+
+
+def _beside(studio: Studio, account: Account, task: Task, name: str) -> _Beside:
+    """Return what a lane beside those of a task is. Raises NotFound for one that is gone."""
+    if name == RECORDING:
+        asked = task.asked_as(Conversion)
+        return _Beside(asked.input_key, track=asked.track)
+    if name.startswith(HARMONY):
+        return _Beside(key_of_take(find(studio.database, account.id, name.removeprefix(HARMONY), kind=CONVERSION), 1))
+    task_id, _, number = name.removeprefix(TAKE).rpartition(" ")
+    other = find(studio.database, account.id, task_id, kind=CONVERSION)
+    sung = other.result_as(Rendered)
+    if sung.lanes:
+        return _Beside(sung.lanes["vocal"], max(0.0, sung.mix.offset_s if sung.mix else 0.0))
+    return _Beside(key_of_take(other, int(number) if number.isdecimal() else 0))
+
+
+def fader_of(given: object) -> Fader:
+    """Return a fader as the page keeps it: {gain_db, mute, solo, pan}. Raises SettingsError."""
     if given is None:
         return Fader()
     if not isinstance(given, Mapping):

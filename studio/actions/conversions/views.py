@@ -40,9 +40,10 @@ class OutputSettings(Record):
     model: Annotated[str | None, shown_as(str), Field(examples=["kathleen"])]
     # the call takes whole numbers; conversions of the page may have others
     transpose: Annotated[
-        int | float, WithJsonSchema({"type": "integer"}),
+        int | float,
+        WithJsonSchema({"type": "integer"}),
         Field(examples=[0], description="Semitones, positive up; with `auto` or `best`, the number chosen."),
-    ]  # fmt: skip
+    ]
     vocal_style: Annotated[
         str, shown_as(Literal["melodic", "rhythmic", "spoken"]), Field(description="Measured from the recording.")
     ]

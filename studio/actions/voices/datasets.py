@@ -34,7 +34,8 @@ from studio.store.records.codec import Record
 from studio.store.records.voices import ReportAsked
 from studio.store.studio import Cost, Studio, costs
 from studio.store.tasks import latest, waiting_and_running
-from studio.store.workspaces import alone_with_untrained, arriving, dataset_workspace
+from studio.store.voice_folders import arriving
+from studio.store.workspaces import alone_with_untrained, dataset_workspace
 
 if TYPE_CHECKING:  # takes seconds to load
     from engine.datasets.report import DataReport

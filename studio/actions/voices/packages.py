@@ -39,7 +39,7 @@ from studio.store.idempotency import Idempotency, answered, run_idempotently
 from studio.store.idempotent_answers import Answer
 from studio.store.records.codec import Record
 from studio.store.studio import Cost, Studio, costs
-from studio.store.workspaces import arriving, voice_folder
+from studio.store.voice_folders import arriving, voice_folder
 
 _OTHER_MODELS = (".pt", ".ckpt", ".safetensors")  # of so-vits-svc and others
 

@@ -21,7 +21,7 @@ from studio.store.catalogue import Model, find_model
 from studio.store.records.analysis import PitchSeconds
 from studio.store.records.codec import Record
 from studio.store.studio import Studio
-from studio.store.workspaces import untrained_prefix
+from studio.store.voice_folders import untrained_prefix
 
 _LARGEST_CARD = 4 << 20  # bytes
 _FEW = 0.05  # of the voiced time: so much of it may be outside a range that suits

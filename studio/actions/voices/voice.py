@@ -108,8 +108,8 @@ class VoiceView(Voice):
             Mapping[str, Mapping[str, float]],
             shown_as(dict[str, dict[str, float]]),
             Field(
-                description="spoken_pitch or sung_pitch (MIDI numbers: low, median, high) where none of its recordings speaks, "
-                "or sings: an estimate from the other, by which `transpose: auto` goes.",
+                description="spoken_pitch or sung_pitch (MIDI numbers: low, median, high) where none of its "
+                "recordings speaks, or sings: an estimate from the other, by which `transpose: auto` goes.",
                 examples=[{"spoken_pitch": {"low": 51.06, "median": 55.76, "high": 62.06}}],
             ),
         ]

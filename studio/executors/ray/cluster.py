@@ -8,7 +8,8 @@ from types import ModuleType
 from typing import Protocol
 
 from studio.executors.ray.executor import is_of_this_machine
-from studio.executors.ray.work import PACKAGE, TROUBLE, RayOrder, carry_out
+from studio.executors.ray.work import PACKAGE, TROUBLE, carry_out
+from studio.executors.worker import Order
 from studio.settings.environment import Settings
 from studio.settings.service import ServiceSettings
 from studio.store.kinds import LANES
@@ -24,7 +25,7 @@ class _Remote(Protocol):
 
     def options(self, *, name: str) -> "_Remote": ...
 
-    def remote(self, order: RayOrder) -> object: ...
+    def remote(self, order: Order) -> object: ...
 
 
 class RayCluster:
@@ -51,7 +52,7 @@ class RayCluster:
         """Run the next task of a lane as soon as there is room."""
         # on this machine's database they share its folder too
         data = str(self._settings.data) if is_of_this_machine(self._service.ray_address) else ""
-        order = RayOrder(data, self._service, lane, owner, self._threads[lane], version(PACKAGE))
+        order = Order(data, self._service, lane, owner, self._threads[lane], version=version(PACKAGE))
         self._references[owner] = self._remote[lane].options(name=f"timbre-studio {lane}").remote(order)
 
     def ended(self) -> dict[str, tuple[str, str]]:
@@ -70,7 +71,6 @@ class RayCluster:
         self._cancel(owners, force=False)
 
     def kill(self, owner: str) -> None:
-        """Kill the process that works under this id."""
         self._cancel([owner], force=True)
 
     def size(self) -> dict[str, float]:

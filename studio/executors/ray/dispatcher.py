@@ -1,13 +1,7 @@
-"""The dispatcher: places workers for the tasks of the queue on a Ray cluster, and supervises them.
-
-It does for the cluster what `studio.executors.local` does for the processes of one machine. A worker is a Ray task that
-claims the next task of the queue once it runs, so priorities hold until then and no task is claimed before it can
-start. The dispatcher requeues the tasks of lost workers, kills workers that hang, and may die at any moment: its whole
-state is in the database.
-
-It is started like a worker, with its order as a line of JSON on stdin; "wake" makes it check at once, the end of stdin
-stops it. Whenever the state of the cluster changes, it writes it to stdout as a line of JSON.
-"""
+"""The dispatcher does for a Ray cluster what `studio.executors.local` does for the processes of one machine.
+A worker is a Ray task that claims the next task of the queue once it runs, so priorities hold until then. The
+dispatcher may die at any moment: its whole state is in the database. Orders come on stdin, as a worker's; whenever
+the state of the cluster changes, it is written to stdout as a line of JSON."""
 
 import contextlib
 import io
@@ -18,10 +12,10 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 import structlog
 from structlog.typing import FilteringBoundLogger
@@ -34,8 +28,8 @@ from studio.executors.ray.cluster import LOST, WITHDRAWN, RayCluster
 from studio.executors.ray.work import NOTHING, TROUBLE
 from studio.executors.recovery import recover, signs_of, waiting
 from studio.executors.retries import Backoff
-from studio.executors.supervisor import SWEEP_S, Supervisor, keep_house
-from studio.executors.worker import OVERDUE_S, STOP, read_order
+from studio.executors.supervisor import Supervisor, keep_house
+from studio.executors.worker import OVERDUE_S, obey, read_order
 from studio.settings.environment import Settings
 from studio.settings.logs import start_logs
 from studio.settings.service import ServiceSettings
@@ -52,18 +46,6 @@ _FIRST_BACKOFF_S = 0.5
 _FIRST_SWEEP_S = 60.0
 
 
-class Cluster(Protocol):
-    """See `RayCluster`."""
-
-    def connect(self) -> None: ...
-    def place(self, lane: str, owner: str) -> None: ...
-    def ended(self) -> dict[str, tuple[str, str]]: ...
-    def ask_to_stop(self, owners: Collection[str]) -> None: ...
-    def kill(self, owner: str) -> None: ...
-    def size(self) -> dict[str, float]: ...
-    def leave(self) -> None: ...
-
-
 @dataclass
 class _Lane:
     """Workers of one kind, by the id they claim tasks with, and the earliest time to place more."""
@@ -76,7 +58,7 @@ class Dispatcher:
     """Dispatches while it leads: call `look` repeatedly, then `end`."""
 
     def __init__(
-        self, service: ServiceSettings, database: Database, cluster: Cluster, log: FilteringBoundLogger, owner: str
+        self, service: ServiceSettings, database: Database, cluster: RayCluster, log: FilteringBoundLogger, owner: str
     ) -> None:
         self._service, self._database, self._cluster, self._log, self._owner = service, database, cluster, log, owner
         self.leads = False
@@ -215,15 +197,13 @@ def main() -> int:
     stopping, woken = threading.Event(), threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)  # the service closes stdin when it stops
-    threading.Thread(target=_listen, args=(orders, stopping, woken), name="orders", daemon=True).start()
+    threading.Thread(target=obey, args=(orders, woken, stopping.set), name="orders", daemon=True).start()
     start_logs(level=service.log_level)
     log: FilteringBoundLogger = structlog.get_logger("studio.dispatcher")
     database = open_database(database_url(service.database_url, settings.data), create=False)
     dispatcher = Dispatcher(service, database, RayCluster(settings, service), log, order.owner)
-    house = threading.Thread(
-        target=_keep_house, args=(dispatcher, database, settings, service, stopping, log), daemon=True
-    )
-    house.start()
+    house = partial(keep_house, stopping, _FIRST_SWEEP_S, database, settings, service, log, lambda: dispatcher.leads)
+    threading.Thread(target=house, name="housekeeping", daemon=True).start()
     try:
         _go_on(dispatcher, answers, stopping, woken, log)
         dispatcher.end()
@@ -256,32 +236,6 @@ def _go_on(
             trouble.over()
         if woken.wait(_LOOK_S):
             woken.clear()
-
-
-def _keep_house(
-    dispatcher: Dispatcher,
-    database: Database,
-    settings: Settings,
-    service: ServiceSettings,
-    stopping: threading.Event,
-    log: FilteringBoundLogger,
-) -> None:
-    pause_s = _FIRST_SWEEP_S
-    while not stopping.wait(pause_s):
-        pause_s = SWEEP_S
-        if dispatcher.leads:
-            keep_house(database, settings, service, log)
-
-
-def _listen(lines: Iterable[bytes], stopping: threading.Event, woken: threading.Event) -> None:
-    """Obey the orders on stdin until it ends."""
-    with contextlib.suppress(OSError, ValueError):
-        for line in lines:
-            if line == STOP:
-                break
-            woken.set()
-    stopping.set()
-    woken.set()
 
 
 if __name__ == "__main__":

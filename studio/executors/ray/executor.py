@@ -1,11 +1,6 @@
 """The Ray executor: a Ray cluster runs the tasks; database and storage hold the state.
-
-    service --stdin/stdout--> dispatcher --Ray tasks--> workers on all machines, which claim tasks and carry them out
-
 Ray's client ends the process it runs in when the cluster's head is lost, so it lives in a process of its own, the
-dispatcher (see `studio.executors.ray.dispatcher`), which is restarted whenever it dies. Where several services run
-on one database, one dispatcher leads and the others stand by.
-"""
+dispatcher, which is restarted whenever it dies. Of several services on one database one dispatcher leads."""
 
 import contextlib
 import importlib.util

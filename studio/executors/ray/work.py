@@ -1,15 +1,12 @@
-"""Claim and carry out a task on a node of the Ray cluster, like a local worker.
-
-Ray reuses the process, and so everything loaded: the base, recent voices, and the database connections. Ray's cancel
-arrives as SIGINT, and means: take no new task; finish or requeue the running one.
-"""
+"""Claim and carry out a task on a node of the Ray cluster, like a local worker; Ray reuses the process.
+Ray's cancel arrives as SIGINT, and means: take no new task; finish or requeue the running one."""
 
 import functools
 import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -23,7 +20,7 @@ from studio.executors.job import WorkerContext
 from studio.executors.recovery import remove_abandoned
 from studio.executors.voice_cache import VoiceCache
 from studio.executors.work import run_task
-from studio.executors.worker import DISTURBED, load_what_is_needed
+from studio.executors.worker import DISTURBED, Order, load_what_is_needed
 from studio.settings.environment import Settings, load_service_settings, load_settings
 from studio.settings.logs import start_logs
 from studio.settings.service import ServiceSettings
@@ -37,19 +34,7 @@ NOTHING, TROUBLE = "nothing", "trouble"
 PACKAGE = "timbre-studio"
 
 
-@dataclass(frozen=True)
-class RayOrder:
-    """The order of a Ray task. data: the work folder; empty: the node's own."""
-
-    data: str
-    service: ServiceSettings
-    lane: str
-    owner: str
-    threads: int
-    version: str
-
-
-def carry_out(order: RayOrder) -> tuple[str, str]:
+def carry_out(order: Order) -> tuple[str, str]:
     """Claim the next task of the lane and carry it out; return the outcome (see `run_task`), or NOTHING if there was no
     task, or TROUBLE that prevented the claim, with its text."""
     os.umask(0o077)

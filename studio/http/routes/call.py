@@ -45,13 +45,11 @@ class Call:
 
     @property
     def account(self) -> Account:
-        """Return the caller's account."""
         account: Account = self.request.state.account
         return account
 
     @property
     def request_id(self) -> str:
-        """Return the id of the call in the log."""
         return str(self.request.state.request_id)
 
     @property
@@ -82,15 +80,11 @@ class Call:
 
     @property
     def now_s(self) -> float:
-        """Return the time in seconds since 1970."""
         return time.time()
 
     async def do(self, action: Callable[Concatenate[Studio, Account, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Do `action(studio, account, ...)` where what it costs belongs: a server answers others meanwhile.
-
-        Of what queues tasks or deletes files few are done at the same time, and accounts take turns; so they do with
-        what another process does.
-        """
+        Of what queues tasks, deletes files or is done elsewhere, few are done at once, and accounts take turns."""
         account, work = self.account, partial(action, self.studio, self.account, *args, **kwargs)
         match cost_of(action):
             case Cost.ROW:
@@ -116,10 +110,7 @@ class Call:
                 raise
 
     def check_query(self) -> None:
-        """Refuse parameters that the address does not take, or takes once. Raises Invalid.
-
-        Players and monitors may add parameters to theirs.
-        """
+        """Refuse parameters that the address does not take, or takes once; players and monitors may add to theirs."""
         if self._route.path_format in _OF_OTHERS:
             return
         given, known = self.request.query_params, query_names(self._route)
@@ -133,10 +124,7 @@ class Call:
 
     @asynccontextmanager
     async def form(self) -> AsyncIterator[Form]:
-        """Yield the form in the body, with the fields that the route documents; its files exist until the block ends.
-
-        Raises what `received_form` raises.
-        """
+        """Yield the form in the body, with the fields that the route documents; its files exist meanwhile."""
         service = self.studio.service
         limits = BodyLimits(
             service.largest_upload_mb * MEGABYTE, service.free_disk_mb * MEGABYTE, service.least_upload_kb_s * 1000

@@ -14,6 +14,7 @@ from studio.actions.callbacks import (
     repeat_callback,
 )
 from studio.http.bodies import JSON, MULTIPART, URLENCODED
+from studio.http.routes.answers import described
 from studio.http.routes.call import Calling
 from studio.http.routes.checked_answers import Shown
 from studio.http.routes.documentation import OF_UPLOADS, body, problems
@@ -28,13 +29,7 @@ MOST_CALLBACKS = 200
 router = APIRouter(tags=["callbacks"])
 
 
-@router.get(
-    "/callbacks",
-    operation_id="list_callbacks",
-    summary="List callbacks",
-    response_model=Callbacks,
-    responses=problems(422),
-)
+@router.get("/callbacks", **described("list_callbacks", "List callbacks", Callbacks, problems(422)))
 async def list_callbacks(
     call: Calling,
     task_id: Annotated[str | None, Query(max_length=32, pattern="^[0-9a-z]+$")] = None,
@@ -48,10 +43,7 @@ async def list_callbacks(
 
 @router.get(
     "/callbacks/secret",
-    operation_id="get_callback_secret",
-    summary="Show the secret of callbacks",
-    response_model=CallbackSecret,
-    responses=problems(422),
+    **described("get_callback_secret", "Show the secret of callbacks", CallbackSecret, problems(422)),
 )
 async def show_callback_secret(call: Calling) -> JSONResponse:
     """Return the secret that callbacks are signed with, as libraries of Standard Webhooks take it."""
@@ -59,11 +51,7 @@ async def show_callback_secret(call: Calling) -> JSONResponse:
 
 
 @router.get(
-    "/callbacks/{callback_id}",
-    operation_id="get_callback",
-    summary="Show a callback",
-    response_model=CallbackView,
-    responses=problems(404, 422),
+    "/callbacks/{callback_id}", **described("get_callback", "Show a callback", CallbackView, problems(404, 422))
 )
 async def show_callback(call: Calling, callback_id: str) -> JSONResponse:
     """Return a callback: how often it was tried, and what was answered."""

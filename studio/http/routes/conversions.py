@@ -16,6 +16,7 @@ from studio.actions.conversions.conversion import ConversionRequest, conversion_
 from studio.actions.conversions.views import CompletedConversion, UnfinishedConversion
 from studio.actions.recordings import verify_file
 from studio.http.bodies import MULTIPART, Form, UploadedFile
+from studio.http.routes.answers import described
 from studio.http.routes.call import Call, Calling
 from studio.http.routes.checked_answers import CheckedRoute, Shown
 from studio.http.routes.documentation import OF_UPLOADS, Described, also_named, body, file_field, problems
@@ -95,10 +96,7 @@ async def convert(call: Calling) -> JSONResponse:
 async def started_conversion(
     call: Call, form: Form, fields: Fields, audio: UploadedFile | None, model: str
 ) -> tuple[str, Promises]:
-    """Start what a form asks for beside the recording and the voice; return its task, and what else it asks for.
-
-    Raises Invalid with all that is wrong in the form, and what `start_conversion` raises.
-    """
+    """Start what a form asks for beside the recording and the voice; return its task, and what else it asks for."""
     track = fields.maybe_whole("track", 1, MOST_TRACKS)
     promises = promises_of(call, fields)
     request = read_conversion(fields, model)
@@ -154,11 +152,9 @@ async def verify(call: Calling) -> JSONResponse:
 
 @router.get(
     "/check-task/{task_id}",
-    operation_id="check_task",
-    summary="Check a conversion",
-    response_model=CompletedConversion | UnfinishedConversion,
-    responses=problems(404, 422),
-    openapi_extra=PREFERENCE,
+    **described(
+        "check_task", "Check a conversion", CompletedConversion | UnfinishedConversion, problems(404, 422), PREFERENCE
+    ),
 )
 async def check_task(call: Calling, task_id: str) -> JSONResponse:
     """Report the status of a conversion, and the links to its takes once it is completed."""

@@ -1,7 +1,6 @@
 """The documentation of the service: OpenAPI 3.1, and a self-contained page to read it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from fastapi import APIRouter, FastAPI
@@ -11,6 +10,7 @@ from pydantic import BaseModel
 from starlette.responses import HTMLResponse
 from starlette.staticfiles import StaticFiles
 
+from engine.version import __version__
 from studio.http.errors import MEDIA_TYPE
 from studio.http.field_names import ALSO, FILE
 from studio.http.routes.schemas import Problem
@@ -47,22 +47,6 @@ All errors are problem documents (RFC 9457) with a stable `code`. The POST calls
 repeating a call with the same key and body within 24 hours returns the same answer and starts nothing twice. The
 header `X-Request-ID` is returned, and appears in the service's log. Fields that a call does not have are refused; where
 its host allows them they are ignored, and named in the header `Ignored-Fields` of the answer."""
-_PAGE = f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{TITLE}</title>
-<link rel="icon" href="data:,">
-<link rel="stylesheet" href="{FILES[1:]}/swagger-ui.css">
-</head>
-<body>
-<div id="document"></div>
-<script src="{FILES[1:]}/swagger-ui-bundle.js"></script>
-<script src="{FILES[1:]}/show.js"></script>
-</body>
-</html>
-"""
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'"
 )
@@ -73,11 +57,11 @@ router = APIRouter(include_in_schema=False)
 @router.get("/docs")
 async def documentation() -> HTMLResponse:
     """Serve the page of the documentation."""
-    return HTMLResponse(_PAGE, headers={"Content-Security-Policy": _POLICY})
+    page = (_STATIC / "index.html").read_text(encoding="utf-8")
+    return HTMLResponse(page, headers={"Content-Security-Policy": _POLICY})
 
 
 def static_files() -> StaticFiles:
-    """Serve the static files of the page."""
     return StaticFiles(directory=_STATIC)
 
 
@@ -116,7 +100,6 @@ def body(
 
 
 def file_field(meaning: str) -> Described:
-    """Return a file field of a form."""
     return {"type": "string", "format": FILE, "description": meaning}
 
 
@@ -153,7 +136,7 @@ def openapi_of(app: FastAPI, base_url: str) -> Callable[[], dict[str, object]]:
 def _document(app: FastAPI, base_url: str) -> dict[str, object]:
     servers = [{"url": base_url}] if base_url else None
     document = get_openapi(
-        title=TITLE, version=_version(), description=_DESCRIPTION, routes=app.routes, servers=servers
+        title=TITLE, version=__version__, description=_DESCRIPTION, routes=app.routes, servers=servers
     )
     components = document.setdefault("components", {})
     components["securitySchemes"] = {_BEARER: {"type": "http", "scheme": "bearer"}}
@@ -171,10 +154,3 @@ def _document(app: FastAPI, base_url: str) -> dict[str, object]:
                 operation["responses"].pop("401", None)
                 operation["responses"].pop("429", None)
     return document
-
-
-def _version() -> str:
-    try:
-        return version("timbre-studio")
-    except PackageNotFoundError:  # run from its folder, not installed
-        return "0"

@@ -1,7 +1,5 @@
-"""Events of a task as they come: GET /tasks/{task_id}/events, as server-sent events.
-
-Each has the present state, so that a client that connects again has missed nothing that still counts.
-"""
+"""Events of a task as they come, as server-sent events: GET /tasks/{task_id}/events.
+Each has the present state, so that a client that connects again has missed nothing that still counts."""
 
 import json
 from collections.abc import AsyncIterator
@@ -14,6 +12,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from studio.actions.tasks import TaskView, task_view
+from studio.http.routes.answers import described
 from studio.http.routes.call import Call, Calling
 from studio.http.routes.documentation import Responses, problems
 from studio.http.routes.identifiers import known_task_id
@@ -36,10 +35,8 @@ router = APIRouter(tags=["tasks"])
 
 @router.get(
     "/tasks/{task_id}/events",
-    operation_id="follow_task",
-    summary="Follow a task",
     response_class=Response,
-    responses={**_DOCUMENT, **problems(404, 422)},
+    **described("follow_task", "Follow a task", None, {**_DOCUMENT, **problems(404, 422)}),
 )
 async def task_events(call: Calling, task_id: str) -> Response:
     """Follow a task: an event for each step of its progress, and one at its end."""

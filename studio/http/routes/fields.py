@@ -51,7 +51,6 @@ class Fields:
         return value
 
     def has(self, name: str) -> bool:
-        """Return whether a field is filled in."""
         return bool(self.value_of(name))
 
     def either(self, name: str, other: str) -> str:
@@ -63,7 +62,6 @@ class Fields:
         return other
 
     def choice(self, name: str, words: Sequence[str], default: str) -> str:
-        """Read one of several words."""
         value = self.value_of(name) or default
         if value not in words:
             self._wrong(
@@ -83,7 +81,6 @@ class Fields:
             return None
 
     def flag(self, name: str, default: bool) -> bool:
-        """Read true or false."""
         value = self.value_of(name).lower()
         if value and value not in _FLAGS:
             self._wrong(name, tr("{name} must be true or false, not {value}.", name=name, value=shown(value)))

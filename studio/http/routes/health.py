@@ -13,6 +13,7 @@ from engine.texts import tr
 from studio.errors import StudioError, Unavailable
 from studio.http.metrics import CONTENT_TYPE
 from studio.http.middleware import RETRY_S
+from studio.http.routes.answers import described
 from studio.http.routes.call import Calling
 from studio.http.routes.checked_answers import CheckedRoute
 from studio.http.routes.documentation import problems
@@ -55,9 +56,7 @@ class Checkup:
 
 
 @router.head("/health", include_in_schema=False)
-@router.get(
-    "/health", operation_id="get_health", summary="Check the service", response_model=Health, responses=problems()
-)
+@router.get("/health", **described("get_health", "Check the service", Health, problems()))
 async def health(call: Calling) -> JSONResponse:
     """Report whether the service is usable. No token is needed."""
     if call.server.shutting_down:

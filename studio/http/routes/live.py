@@ -56,11 +56,8 @@ class _Message(BaseModel):
 def live_route(
     sessions: LiveSessions, service: ServiceSettings, rights: RightsWatch, token_of: TokenOf | None = None
 ) -> WebSocketRoute:
-    """Return the route; the ticket in the path is the visitor's, from the page.
-
-    token_of: returns the token of the page's log-in, or raises Unauthorised; None where nobody logs in. The session
-    ends with it, and with the account.
-    """
+    """Return the route; the ticket in the path is the visitor's, from the page. The session ends with the log-in.
+    token_of: returns the token of that, or raises Unauthorised; None where nobody logs in."""
     served = partial(_serve, sessions=sessions, service=service, rights=rights, token_of=token_of)
     return WebSocketRoute(PATH, served, name="live")
 
@@ -167,7 +164,6 @@ class _Exchange:
             raise failures[0]
 
     def stop(self) -> None:
-        """Let `run` end."""
         for task in self._both:
             task.cancel()
 

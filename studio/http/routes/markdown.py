@@ -6,6 +6,7 @@ agentskills.io/specification.
 """
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from fastapi import APIRouter, FastAPI
 from pydantic import AliasChoices, BaseModel, Field, JsonValue
@@ -13,45 +14,8 @@ from starlette.responses import PlainTextResponse
 
 from studio.http.routes.call import Call, Calling
 
-TEXTS = ("/docs.md", "/llms.txt", "/SKILL.md")
 _MARKDOWN = "text/markdown"
-_SKILL = """---
-name: timbre-studio
-description: Converts singing or speech in an audio file to another voice, with the same melody, words and timing. Use
-  it when somebody wants a vocal sung or spoken by another voice, harmonies or doubles of a vocal, a voice of their own
-  made from recordings, or the pitch of a vocal measured.
-compatibility: Timbre Studio on this machine (timbre-studio) or a running one at {address}
----
-
-# Convert voices with Timbre Studio
-
-Work on copies: commands write beside the recordings and replace nothing unless `--overwrite` is given. Ask for
-permission before you make a voice from a person's recordings.
-
-On this machine:
-
-```sh
-timbre-studio voices                                    # the voices with their ranges
-timbre-studio convert vocal.wav --voice koguchi         # prints the path of the result
-timbre-studio convert vocal.wav --voice koguchi --takes 3 --scores
-timbre-studio analyse vocal.wav                         # pitch, range, level, style
-timbre-studio create recordings/ --name Mia             # a voice; then: timbre-studio train mia --epochs 100
-```
-
-By HTTP, with the token in `TIMBRE_STUDIO_TOKEN`:
-
-```sh
-curl -H "Authorization: Bearer $TIMBRE_STUDIO_TOKEN" {address}/models
-curl -H "Authorization: Bearer $TIMBRE_STUDIO_TOKEN" -F audio=@vocal.wav -F model=koguchi {address}/convert
-curl -H "Authorization: Bearer $TIMBRE_STUDIO_TOKEN" {address}/check-task/TASK_ID
-```
-
-Ask for the task once a second until its status is no longer in_progress; output_audio_urls has the results. An error
-is one sentence with a remedy: show it as it is. If the result sounds wrong, look first at the recording: it must be one
-dry voice without music.
-
-All calls: {address}/docs.md
-"""
+_SKILL = Path(__file__).parents[1] / "static" / "SKILL.md"
 _CELL = {"|": "\\|", "\n": " "}  # what would end a cell of a table
 
 router = APIRouter(include_in_schema=False)
@@ -70,34 +34,20 @@ class _Schema(BaseModel):
     required: list[str] = []
 
 
-class _Parameter(BaseModel):
-    name: str
-    place: str = Field(alias="in")
-    is_required: bool = Field(default=False, alias="required")
+class _Part(BaseModel):
+    """An operation, its parameters, its body, its answers and their contents: what is read of any of them."""
+
+    tags: list[str] = []
+    summary: str = ""
     description: str = ""
-    kind: _Schema = Field(alias="schema")
-
-
-class _Content(BaseModel):
+    name: str = ""
+    place: str = Field(default="", alias="in")
+    is_required: bool = Field(default=False, alias="required")
     kind: _Schema = Field(default=_Schema(), alias="schema")
-
-
-class _Answer(BaseModel):
-    description: str
-    content: dict[str, _Content] = {}
-
-
-class _Body(BaseModel):
-    content: dict[str, _Content] = {}
-
-
-class _Operation(BaseModel):
-    tags: list[str]
-    summary: str
-    description: str
-    parameters: list[_Parameter] = []
-    body: _Body = Field(default=_Body(), alias="requestBody")
-    responses: dict[str, _Answer]
+    parameters: "list[_Part]" = []
+    body: "_Part | None" = Field(default=None, alias="requestBody")
+    responses: "dict[str, _Part]" = {}
+    content: "dict[str, _Part]" = {}
 
 
 class _Info(BaseModel):
@@ -110,7 +60,7 @@ class _Document(BaseModel):
     """What is read of an OpenAPI document."""
 
     info: _Info
-    paths: dict[str, dict[str, _Operation]]
+    paths: dict[str, dict[str, _Part]]
 
 
 @router.get("/docs.md")
@@ -128,7 +78,8 @@ async def overview(call: Calling) -> PlainTextResponse:
 @router.get("/SKILL.md")
 async def skill(call: Calling) -> PlainTextResponse:
     """Serve what an assistant keeps to know when and how to use this studio."""
-    return PlainTextResponse(_SKILL.format(address=call.own_address), media_type=_MARKDOWN)
+    text = _SKILL.read_text(encoding="utf-8")
+    return PlainTextResponse(text.format(address=call.own_address), media_type=_MARKDOWN)
 
 
 def markdown_of(openapi: Mapping[str, object]) -> str:
@@ -166,28 +117,28 @@ def _openapi(call: Call) -> Mapping[str, object]:
     return app.openapi()
 
 
-def _by_tag(document: _Document) -> dict[str, list[tuple[str, str, _Operation]]]:
-    found: dict[str, list[tuple[str, str, _Operation]]] = {}
+def _by_tag(document: _Document) -> dict[str, list[tuple[str, str, _Part]]]:
+    found: dict[str, list[tuple[str, str, _Part]]] = {}
     for path, operations in document.paths.items():
         for method, operation in operations.items():
             found.setdefault(operation.tags[0], []).append((method, path, operation))
     return found
 
 
-def _parameters(operation: _Operation) -> Iterator[tuple[str, str, str]]:
+def _parameters(operation: _Part) -> Iterator[tuple[str, str, str]]:
     for one in operation.parameters:
         name = one.name if one.place != "header" else f"{one.name} (header)"
         yield name + _mark(one.is_required), _kind(one.kind), one.description or one.kind.description
 
 
-def _fields(operation: _Operation) -> Iterator[tuple[str, str, str]]:
-    schema = next((one.kind for one in operation.body.content.values()), _Schema())
+def _fields(operation: _Part) -> Iterator[tuple[str, str, str]]:
+    schema = next((one.kind for one in (operation.body or _Part()).content.values()), _Schema())
     for name, one in schema.properties.items():
         default = f" Default: {one.default}." if one.default is not None else ""
         yield name + _mark(name in schema.required), _kind(one), one.description + default
 
 
-def _answers(operation: _Operation) -> list[str]:
+def _answers(operation: _Part) -> list[str]:
     """Return the answers that are no errors; those of errors are the same everywhere."""
     lines = []
     for status, answer in operation.responses.items():

@@ -24,6 +24,7 @@ from studio.actions.voices.making import TeachingRequest, teach_from_upload
 from studio.actions.voices.packages import export_model, import_upload
 from studio.actions.voices.voice import Voices, VoiceView, delete_model, model_view, models_view
 from studio.http.bodies import JSON, MULTIPART, URLENCODED
+from studio.http.routes.answers import described
 from studio.http.routes.call import Call, Calling
 from studio.http.routes.checked_answers import CheckedRoute, Shown
 from studio.http.routes.documentation import OF_UPLOADS, body, file_field, problems
@@ -63,9 +64,7 @@ class _Wanted(BaseModel):
     cursor: Cursor = None
 
 
-@router.get(
-    "/models", operation_id="list_models", summary="List voices", response_model=Voices, responses=problems(422)
-)
+@router.get("/models", **described("list_models", "List voices", Voices, problems(422)))
 async def list_models(call: Calling, wanted: Annotated[_Wanted, Query()]) -> JSONResponse:
     """List usable voices: the account's trained ones, and the demo voices."""
     return Shown(await call.do(models_view, **dict(wanted)))
@@ -109,11 +108,9 @@ _IMPORTED = {
 
 @router.post(
     "/models/import",
-    operation_id="import_model",
-    summary="Import a voice",
-    response_model=ModelId,
-    responses=problems(409, *OF_UPLOADS),
-    openapi_extra=body(_IMPORTED, (_PACKAGE,), MULTIPART),
+    **described(
+        "import_model", "Import a voice", ModelId, problems(409, *OF_UPLOADS), body(_IMPORTED, (_PACKAGE,), MULTIPART)
+    ),
 )
 async def import_package(call: Calling) -> JSONResponse:
     """Import a voice that was exported here or elsewhere, or a model of RVC."""
@@ -211,24 +208,14 @@ async def teach(call: Calling, model_id: str) -> JSONResponse:
     return await promises.answer(call, task_id, {"task_id": task_id})
 
 
-@router.get(
-    "/models/{model_id}",
-    operation_id="get_model",
-    summary="Show a voice",
-    response_model=VoiceView,
-    responses=problems(404, 422),
-)
+@router.get("/models/{model_id}", **described("get_model", "Show a voice", VoiceView, problems(404, 422)))
 async def one_model(call: Calling, model_id: str) -> JSONResponse:
     """Return a voice with its state, its training with losses and scores, and the report on its recordings."""
     return Shown(await call.do(model_view, known_model_id(model_id)))
 
 
 @router.delete(
-    "/models/{model_id}",
-    operation_id="delete_model",
-    summary="Delete a voice",
-    status_code=204,
-    responses=problems(404, 409, 422),
+    "/models/{model_id}", status_code=204, **described("delete_model", "Delete a voice", None, problems(404, 409, 422))
 )
 async def delete(call: Calling, model_id: str) -> Response:
     """Delete a voice with its recordings."""

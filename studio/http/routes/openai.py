@@ -1,16 +1,17 @@
-"""Addresses as OpenAI's, for programs that are made for those: voices, and recordings or text in a voice.
+"""Addresses as OpenAI's, for programs that are made for those; conversions, which OpenAI lacks, named as it would.
+Each call that makes sound answers with it, and cancels its task if the client leaves."""
 
-What OpenAI's services do not have is named as they would: `/v1/audio/conversions` takes a recording and returns it in
-another voice. Each of these calls answers with the sound itself, and cancels its task if the client leaves.
-"""
-
+import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import Annotated, TypeVar
 
 import anyio
-from anyio import CancelScope
-from fastapi import APIRouter, Path
+import httpx
+from anyio import CancelScope, to_thread
+from fastapi import APIRouter
+from fastapi import Path as InPath
 from starlette.concurrency import iterate_in_threadpool
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -22,8 +23,9 @@ from studio.actions.conversions.conversion import ConversionRequest, refuse_in_v
 from studio.actions.conversions.downloads import first_take
 from studio.actions.tasks import cancel_task
 from studio.actions.voices.voice import models_view
-from studio.errors import NotFound, StudioError, TooLarge, TooMany, Unauthorised
+from studio.errors import NotFound, StudioError, TooLarge, TooMany, Unauthorised, Unavailable
 from studio.http.bodies import JSON, MULTIPART, URLENCODED
+from studio.http.routes.answers import described
 from studio.http.routes.call import Call, Calling
 from studio.http.routes.conversions import FURTHER_FIELDS, started_conversion
 from studio.http.routes.documentation import OF_UPLOADS, Described, Responses, also_named, body, file_field, problems
@@ -31,9 +33,12 @@ from studio.http.routes.fields import Fields
 from studio.http.routes.identifiers import known_model_id
 from studio.http.routes.schemas import NamedVoices, OpenaiModel, OpenaiModels
 from studio.http.routes.waits_deadlines_callbacks import starting, true_to_the_queue, while_connected
-from studio.http.speech import spoken
+from studio.http.uploads import INCOMING
+from studio.settings.service import MEGABYTE
+from studio.store.folder_locks import make_locked
 from studio.store.kinds import CONVERSION
 from studio.store.records.cards import Voice
+from studio.store.studio import Studio
 
 T = TypeVar("T")
 PREFIX = "/v1"
@@ -68,14 +73,14 @@ _SOUND: Responses = {
 }
 
 router = APIRouter(prefix=PREFIX, tags=["openai"])
+_PATIENCE_S, _LONGEST_S = 120.0, 600.0  # for each part of the speech, and for all of it
+_RETRY_S = 10.0
+_NONE = tr("There is no text to speech here: send a recording to /v1/audio/conversions.")
+_SILENT = tr("The speech service cannot be reached, or refuses. Check --speech-url and the log of that service.")
 
 
 @router.get(
-    "/models",
-    operation_id="openai_list_models",
-    summary="List voices as OpenAI lists models",
-    response_model=OpenaiModels,
-    responses=problems(422),
+    "/models", **described("openai_list_models", "List voices as OpenAI lists models", OpenaiModels, problems(422))
 )
 async def list_openai_models(call: Calling) -> JSONResponse:
     """List usable voices as OpenAI's services list models."""
@@ -84,12 +89,9 @@ async def list_openai_models(call: Calling) -> JSONResponse:
 
 @router.get(
     "/models/{model_id}",
-    operation_id="openai_get_model",
-    summary="Show a voice as OpenAI shows models",
-    response_model=OpenaiModel,
-    responses=problems(404, 422),
+    **described("openai_get_model", "Show a voice as OpenAI shows models", OpenaiModel, problems(404, 422)),
 )
-async def show_openai_model(call: Calling, model_id: Annotated[str, Path(max_length=64)]) -> JSONResponse:
+async def show_openai_model(call: Calling, model_id: Annotated[str, InPath(max_length=64)]) -> JSONResponse:
     """Show a usable voice as OpenAI's services show models."""
     if known_model_id(model_id) not in {one.id for one in await _voices(call)}:
         raise NotFound(tr("There is no such voice. GET /v1/models lists the voices you can use."), "model_not_found")
@@ -97,11 +99,7 @@ async def show_openai_model(call: Calling, model_id: Annotated[str, Path(max_len
 
 
 @router.get(
-    "/audio/voices",
-    operation_id="openai_list_voices",
-    summary="List voices to choose from",
-    response_model=NamedVoices,
-    responses=problems(422),
+    "/audio/voices", **described("openai_list_voices", "List voices to choose from", NamedVoices, problems(422))
 )
 async def list_openai_voices(call: Calling) -> JSONResponse:
     """List usable voices by id and name, for programs that let their users choose one."""
@@ -166,10 +164,7 @@ def _model(voice_id: str) -> Mapping[str, str | int]:
 
 async def _sound_of(call: Call, task_id: str, kind: str) -> Response:
     """Wait, in a place that the caller has taken, for a conversion and return its first take.
-
-    Raises TooLarge if it takes too long, and Invalid with the reason if it fails: statuses after which clients do not
-    begin again by themselves.
-    """
+    Raises TooLarge if it takes too long, Invalid if it fails: statuses after which clients do not begin again."""
     try:
         call.leave_room()
         has_ended = await while_connected(call, task_id, LONGEST_WORK_S)
@@ -198,3 +193,64 @@ async def _in_some_turn(ask: Callable[[], Awaitable[T]]) -> T:
 async def _cancel(call: Call, task_id: str) -> None:
     with suppress(StudioError):  # it has ended meanwhile
         await call.do(cancel_task, task_id, call.base_url, call.now_s)
+
+
+@asynccontextmanager
+async def spoken(
+    studio: Studio, text: str, speed: float, transport: httpx.AsyncBaseTransport | None = None
+) -> AsyncIterator[Path]:
+    """Yield a recording in which the speech service says the text; it exists until the block ends.
+    Raises NotFound where there is no such service, Unavailable where it does not answer, TooLarge."""
+    service = studio.service
+    if not service.speech_url:
+        raise NotFound(_NONE + _hint(studio), "no_speech_service")
+    place = studio.settings.work / INCOMING / secrets.token_hex(12)
+    release = await to_thread.run_sync(make_locked, place)
+    try:
+        recording = place / "speech.wav"
+        asked = {"model": service.speech_model, "voice": service.speech_voice, "input": text, "speed": speed}
+        await _fetch(studio, {**asked, "response_format": "wav"}, recording, transport)
+        yield recording
+    finally:
+        with anyio.CancelScope(shield=True):
+            recording.unlink(missing_ok=True)
+            place.rmdir()
+            release()
+
+
+async def _fetch(
+    studio: Studio, asked: dict[str, object], target: Path, transport: httpx.AsyncBaseTransport | None
+) -> None:
+    service = studio.service
+    most = service.largest_upload_mb * MEGABYTE
+    headers = {"Authorization": f"Bearer {service.speech_key}"} if service.speech_key else {}
+    try:
+        address = f"{service.speech_url.rstrip('/')}/audio/speech"
+        with anyio.fail_after(_LONGEST_S):
+            await _receive(address, asked, headers, target, most, transport)
+    except (httpx.HTTPError, httpx.InvalidURL, UnicodeError, TimeoutError) as cause:  # UnicodeError: of a redirect
+        raise Unavailable(_SILENT, _RETRY_S, "speech_service") from cause
+
+
+async def _receive(
+    address: str,
+    asked: dict[str, object],
+    headers: dict[str, str],
+    target: Path,
+    most: int,
+    transport: httpx.AsyncBaseTransport | None,
+) -> None:
+    async with (
+        httpx.AsyncClient(timeout=_PATIENCE_S, trust_env=False, transport=transport) as client,
+        client.stream("POST", address, json=asked, headers=headers) as answer,
+        await anyio.open_file(target, "wb") as file,
+    ):
+        answer.raise_for_status()
+        async for block in answer.aiter_bytes():
+            await file.write(block)
+            if await file.tell() > most:
+                raise TooLarge(tr("The speech is too long: send less text."), "too_large")
+
+
+def _hint(studio: Studio) -> str:
+    return "" if studio.service.is_demo else " " + tr("Its host can name a speech service with --speech-url.")

@@ -14,6 +14,7 @@ from studio.actions.projects import PAGE, change_project, delete_project, projec
 from studio.actions.projects import ProjectView as Project
 from studio.actions.tasks import written_time
 from studio.http.bodies import JSON, MULTIPART, URLENCODED
+from studio.http.routes.answers import described
 from studio.http.routes.call import Calling
 from studio.http.routes.checked_answers import CheckedRoute, Shown
 from studio.http.routes.documentation import OF_UPLOADS, Described, body, problems
@@ -37,9 +38,7 @@ _CHANGES: Described = {
 }
 
 
-@router.get(
-    "/projects", operation_id="list_projects", summary="List projects", response_model=Projects, responses=problems(422)
-)
+@router.get("/projects", **described("list_projects", "List projects", Projects, problems(422)))
 async def list_projects(
     call: Calling,
     q: Words = "",
@@ -52,13 +51,7 @@ async def list_projects(
     return Shown({"projects": [_written(one) for one in found.projects], "next_cursor": found.next_cursor})
 
 
-@router.get(
-    "/projects/{project_id}",
-    operation_id="get_project",
-    summary="Show a project",
-    response_model=ProjectView,
-    responses=problems(404, 422),
-)
+@router.get("/projects/{project_id}", **described("get_project", "Show a project", ProjectView, problems(404, 422)))
 async def one_project(call: Calling, project_id: str) -> JSONResponse:
     """Return a project with its conversions, the newest first."""
     return Shown(await _view(call, known_project_id(project_id)))
@@ -86,10 +79,7 @@ async def change(call: Calling, project_id: str) -> JSONResponse:
 
 @router.get(
     "/projects/{project_id}/export",
-    operation_id="export_project",
-    summary="Export a project",
-    response_model=ProjectExport,
-    responses=problems(404, 422, 507),
+    **described("export_project", "Export a project", ProjectExport, problems(404, 422, 507)),
 )
 async def export(
     call: Calling,
@@ -107,10 +97,8 @@ async def export(
 
 @router.delete(
     "/projects/{project_id}",
-    operation_id="delete_project",
-    summary="Delete a project",
     status_code=204,
-    responses=problems(404, 409, 422),
+    **described("delete_project", "Delete a project", None, problems(404, 409, 422)),
 )
 async def remove(call: Calling, project_id: str) -> Response:
     """Delete all conversions of a project with their recordings and takes."""

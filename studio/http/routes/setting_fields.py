@@ -35,10 +35,7 @@ def setting_property(one: Field[object], is_published: bool = False) -> dict[str
 
 def setting_properties(settings: type["DataclassInstance"], published: Mapping[str, str]) -> Described:
     """Return a property for each field of a settings dataclass.
-
-    published: by field, the names of those with a default of their own; the others default to the preset. The fields'
-    own names mean the same.
-    """
+    published: by field, the names of those with a default of their own; the fields' own names mean the same."""
     properties: dict[str, Described] = {}
     for one in fields(settings):
         name, described = published.get(one.name, one.name), setting_property(one, one.name in published)

@@ -22,7 +22,7 @@ SONG_FIELDS: Described = {
         "description": "Seconds by which `audio` begins later than the backing; found by correlation if left out.",
     },
     "parts": _PARTS | {
-        "description": "Voices of stretches: `1:42 koguchi, 2:10 keep`. Until the first one it is `model`.",
+        "description": "The voice of each region: `1:42 koguchi, 2:10 keep`. Until the first one it is `model`.",
         "examples": ["1:42 koguchi"],
     },
     "stem": file_field("A second singer's recording, as long as `audio` or its vocal."),
@@ -38,10 +38,7 @@ SONG_FIELDS: Described = {
 
 
 def parse_song(fields: Fields, model: str) -> SongRequest | None:
-    """Return the song that a form asks for, None if it asks for a plain conversion; `fields.check` reports problems.
-
-    Raises SettingsError for parts that cannot be read.
-    """
+    """Return the song that a form asks for, None if it asks for a plain conversion. Raises SettingsError, Invalid."""
     if not any(fields.has(name) for name in SONG_FIELDS if name not in FILES) and not any(map(fields.sent, FILES)):
         return None
     separate = fields.flag("separate", False)

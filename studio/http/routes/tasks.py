@@ -11,6 +11,7 @@ from studio.actions.conversions.takes import LONGEST_NAME, LabelledTake, label_t
 from studio.actions.tasks import Tasks, TaskView, cancel_task, delete_results, task_view, task_views
 from studio.errors import Invalid
 from studio.http.bodies import JSON, MULTIPART, URLENCODED
+from studio.http.routes.answers import described
 from studio.http.routes.call import Calling
 from studio.http.routes.checked_answers import CheckedRoute, Shown
 from studio.http.routes.documentation import OF_UPLOADS, body, problems
@@ -38,7 +39,7 @@ Kind = Literal[LISTED]  # type: ignore[valid-type]
 Cursor = Annotated[str | None, Query(max_length=500, pattern="^[A-Za-z0-9_=.:-]*$", description="From `next_cursor`.")]
 
 
-@router.get("/tasks", operation_id="list_tasks", summary="List tasks", response_model=Tasks, responses=problems(422))
+@router.get("/tasks", **described("list_tasks", "List tasks", Tasks, problems(422)))
 async def list_tasks(
     call: Calling,
     state: State | None = None,
@@ -52,27 +53,14 @@ async def list_tasks(
     return Shown(found)
 
 
-@router.get(
-    "/tasks/{task_id}",
-    operation_id="get_task",
-    summary="Show a task",
-    response_model=TaskView,
-    responses=problems(404, 422),
-    openapi_extra=PREFERENCE,
-)
+@router.get("/tasks/{task_id}", **described("get_task", "Show a task", TaskView, problems(404, 422), PREFERENCE))
 async def one_task(call: Calling, task_id: str) -> JSONResponse:
     """Return a task: progress, message, error, times, and for a conversion the scores and links of each take."""
     task_id = known_task_id(task_id)
     return await looked(call, task_id, lambda: call.do(task_view, task_id, call.base_url, call.now_s))
 
 
-@router.delete(
-    "/tasks/{task_id}",
-    operation_id="cancel_task",
-    summary="Cancel a task",
-    response_model=TaskView,
-    responses=problems(404, 409, 422),
-)
+@router.delete("/tasks/{task_id}", **described("cancel_task", "Cancel a task", TaskView, problems(404, 409, 422)))
 async def cancel(call: Calling, task_id: str) -> JSONResponse:
     """Cancel a task: at once if it is queued, else as soon as its worker notices."""
     task_id = known_task_id(task_id)
@@ -81,10 +69,8 @@ async def cancel(call: Calling, task_id: str) -> JSONResponse:
 
 @router.delete(
     "/tasks/{task_id}/results",
-    operation_id="delete_results",
-    summary="Delete the results of a conversion",
     status_code=204,
-    responses=problems(404, 409, 422),
+    **described("delete_results", "Delete the results of a conversion", None, problems(404, 409, 422)),
 )
 async def remove_results(call: Calling, task_id: str) -> Response:
     """Delete the recording and the takes of a conversion that has ended; their links end with them."""

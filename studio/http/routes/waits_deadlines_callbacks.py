@@ -1,8 +1,5 @@
-"""What a call may ask for beside its work: to wait for the task (`Prefer: wait=60`), a deadline (`Cancel-After`), a
-report of its end to an address (`callback_url`).
-
-Waiting is a preference (RFC 7240): a call that cannot wait is answered at once, as it is without the header.
-"""
+"""What a call may ask for beside its work: to wait for the task (`Prefer: wait=60`, RFC 7240), a deadline
+(`Cancel-After`), a report of its end to an address (`callback_url`)."""
 
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -73,11 +70,8 @@ class Promises:
         answer: Mapping[str, object],
         again: Callable[[], Awaitable[Mapping[str, object]]] | None = None,
     ) -> JSONResponse:
-        """Keep deadline and callback, wait, and answer: as ever or, where the client waited, with the task; 202 if it
-        has not ended by then. Without a task there is nothing to keep or to wait for.
-
-        again: returns those parts of the answer that change while the task goes on.
-        """
+        """Keep deadline and callback, wait, and answer: as ever or, where the client waited, with the task, or 202.
+        again: returns those parts of the answer that change while the task goes on."""
         if task_id is None:
             return Shown(answer)
         await self.keep(call, task_id)
@@ -108,10 +102,7 @@ class Promises:
 
 
 def promises_of(call: Call, fields: Fields) -> Promises:
-    """Return what a call asks for in its headers and its form, before it starts anything.
-
-    Raises Invalid for a deadline that is none; notes what is wrong in the form.
-    """
+    """Return what a call asks for in its headers and its form, before it starts anything. Raises Invalid."""
     headers = call.request.headers
     return Promises(
         preferred_wait_s(call.request), _deadline_s(headers.get(CANCEL_AFTER)), parse_callback(call, fields)
@@ -160,10 +151,7 @@ async def looked(call: Call, task_id: str, view: Callable[[], Awaitable[Record]]
 
 
 async def _waited_for(call: Call, task_id: str, wait_s: int | None) -> bool | None:
-    """Wait for the end of a task; return whether it has ended, None if there is no waiting.
-
-    Raises ClientDisconnect where the client leaves.
-    """
+    """Wait for the end of a task; return whether it has ended, None if there is no waiting. Raises ClientDisconnect."""
     if wait_s is None:
         return None
     try:
@@ -176,9 +164,7 @@ async def _waited_for(call: Call, task_id: str, wait_s: int | None) -> bool | No
 
 async def while_connected(call: Call, task_id: str, wait_s: float) -> bool:
     """Wait so long for the end of a task; return whether it has ended.
-
-    Raises ClientDisconnect if the client leaves, Unauthorised if its right ends.
-    """
+    Raises ClientDisconnect if the client leaves, Unauthorised if its right ends."""
     has_ended = has_left = False
 
     async def leave() -> None:

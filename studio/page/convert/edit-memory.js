@@ -4,7 +4,7 @@
 
 const KEY = "timbre-pitch-edits";
 const MOST_KEPT = 20; // takes
-const AS_IT_IS = { vibrato: 1, drift: 1, centre: 0, slope: 0 };
+const AS_IT_IS = { vibrato: 1, drift: 1, centre: 0, slope: 0, formant_shift_semitones: 0, level_db: 0 };
 
 export class EditMemory {
   #id = null;
@@ -43,6 +43,13 @@ export class EditMemory {
   /** Whether the take sounds like this. */
   get isRendered() {
     return same(this.#now.filter(isHeard), this.rendered.filter(isHeard));
+  }
+
+  /** Of these edits those that the take has not, and those that it has but should not. */
+  pending(edits = this.#now) {
+    const [now, then] = [edits, this.rendered].map((some) => new Map(some.filter(isHeard).map((one) => [JSON.stringify(one), one])));
+    const without = (some, others) => [...some].filter(([key]) => !others.has(key)).map(([, one]) => one);
+    return [...without(now, then), ...without(then, now)];
   }
 
   #keep() {

@@ -7,10 +7,10 @@ import gradio as gr
 
 from engine.effects.settings import Effects
 from engine.errors import AudioError
-from studio.actions.conversions.downloads import OfferedFile, load_effects, take_with_effects
+from studio.actions.conversions.downloads import load_effects, take_with_effects
 from studio.page.convert.effects import EffectControls
 from studio.page.convert.instrument import brought
-from studio.page.convert.takes import Brought, Takes, TrackOf
+from studio.page.convert.takes import Brought, Takes, TrackOf, without_links
 from studio.page.parts.element_data import ChosenTrack
 from studio.page.parts.page import LATEST, Page, Updates, Visit
 from studio.page.parts.values import Given, Values
@@ -45,10 +45,8 @@ def preview_effects(page: Page, effects: EffectControls, takes: Takes, instrumen
             return {}
         track = tracks[index]
         made = visit.do(take_with_effects, track.task or "", track.take, tried, visit.base_url, visit.now_s)
-        lanes = list(data.tracks)
-        lane = lanes[index - 1]
-        offers = [OfferedFile(label=one.label) for one in lane.downloads]  # not those with others
-        lanes[index - 1] = replace(lane, url=made.url, downloads=offers)
+        lanes = without_links(data.tracks)
+        lanes[index - 1] = replace(lanes[index - 1], url=made.url)
         data = replace(data, tracks=lanes, chosen=None)
         return {takes.part: brought("takes", data), takes.brought: data, takes.effects: tried}
 

@@ -21,24 +21,25 @@
 //   editor:    data of <timbre-pitch-editor>, and `heard`; while there is any, that is the mode
 //   heard:     {url}: how what is being edited sounds
 // Tells what <timbre-player> and <timbre-pitch-editor> tell, `trimmed` {start_s, stop_s} (both null for the whole), `edit`
-// {isOn}, `moved` {offset_s} (null for what was found), `comped` {choice}, `removed` {name} of the company, and `voiced` {parts}:
-// which voices sing the parts of the recording, as `parts` has it.
+// {isOn}, `moved` {offset_s} (null for what was found), `comped` {choice}, `removed` {name} of the company, and `voiced`: other voices
+// sing the parts of the recording, see its `parts`.
 // While it comps, a click in the lane of a take chooses it for that phrase (see comping.js), and so does C at the cursor.
 // Keys beside those of a player: B switches between the two lanes chosen last, E edits the pitch, Ctrl+Z undoes what was done
 // last of all that edit-steps.js is told of, Ctrl+Shift+Z or Ctrl+Y does it again.
 
 import { BACKING, BackingOffset } from "./backing-offset.js";
-import { BackingTracks, VOCAL } from "./backing-tracks.js";
 import { icon, isTyped, make, tell } from "./dom.js";
 import { draggedOut } from "./drag-out.js";
 import { Steps } from "./edit-steps.js";
 import "./key-steps.js";
 import { Loop, phraseOf } from "./loop.js";
 import { menu } from "./menu.js";
+import { Mixer, VOCAL } from "./mixer.js";
 import { PartVoices } from "./part-voices.js";
 import { PhraseLanes } from "./phrase-lanes.js";
 import "./pitch-editor.js";
 import { Player } from "./player.js";
+import { VOICED } from "./regions.js";
 import { ZOOM } from "./roll.js";
 import { openSound } from "./sound.js";
 import { tr } from "./texts.js";
@@ -46,12 +47,12 @@ import { Trim } from "./trim.js";
 
 const ID = "instrument", READING = "reading";
 const PICTURE = "timbre-picture"; // where the browser keeps it
-const GUTTER = 80, MIXED_GUTTER = 132, NARROW_GUTTER = 48; // left of the lanes, for their names, and for faders
-const STRIP = 32, MIXED_STRIP = 40; // height of a lane
+const GUTTER = 80, MIXED_GUTTER = 148, WIDE_GUTTER = 200, NARROW_GUTTER = 48; // left of the lanes, for their names, and for faders
+const STRIP = 32, MIXED_STRIP = 40, NARROW_STRIP = 44; // height of a lane
 const LAYERS = { waveform: [tr("Waveform"), tr("Show the waveform")], spectrogram: [tr("Spectrogram"), tr("Show the spectrogram")], pitch: [tr("Pitch"), tr("Show the pitch")] };
 const KEYS = tr("Space plays. 0 to 9 choose a lane, B goes back to the lane before, at the same position. L repeats, E edits the pitch. Arrow keys on the picture move the cursor, Enter plays from there; + and − zoom.");
 const WELCOME = tr("Press play or the space bar, and change the lane: one performance in three voices."), DROP = tr("Drop your own vocal anywhere.");
-const TOLD = ["changed", "ordered", "previewed", "wanted"]; // by the editor
+const TOLD = ["changed", "expected", "ordered", "previewed", "wanted"]; // by the editor
 const UNDO = "M11 6V2L5 7.500l6 5.500V9a5 5 0 1 1-5 5H3a8 8 0 1 0 8-8z", REDO = "M13 6V2l6 5.500-6 5.500V9a5 5 0 1 0 5 5h3a8 8 0 1 1-8-8z";
 
 class Instrument extends Player {
@@ -66,15 +67,16 @@ class Instrument extends Player {
   #screen = make("div", { class: "screen" });
   #display = menu("display", tr("Display"));
   #trim = new Trim(this.#roll, () => this.duration, (end) => this.#trimmed(end), (kept) => tell(this, "trimmed", kept));
-  #voices = new PartVoices(this.#roll, this.#screen, () => this.#parts.recording && { ...this.#parts.recording, first_s: this.#first }, (parts) => tell(this, "voiced", { parts }));
+  #voices = new PartVoices(this.#roll, this.#screen, () => this.#parts.recording && { ...this.#parts.recording, first_s: this.#first }, () => tell(this, "voiced"));
   #comp = new PhraseLanes(this.#roll, () => this.data.tracks, (index, seconds) => (this.choose(index), this.#roll.seek(seconds)), (said) => this.#showComping(said));
   #backing = new BackingOffset(this.#roll, () => this.#stripOf(BACKING), () => this.#draw(), (offset_s) => this.#moved(offset_s));
-  #company = new BackingTracks(() => this.#mixed());
+  #mixer = new Mixer(this, () => this.#mixed());
   #loop = new Loop(this.#roll, (loop) => (this.repeats = Boolean(loop)));
   #steps = new Steps(() => this.#showSteps(), (again) => this.#reopen(again));
   #edited = null; // key of the take that was in the editor last
   #again = null; // to be done once it is there
   #narrow = matchMedia("(max-width: 600px)");
+  #wide = matchMedia("(min-width: 1500px)");
 
   constructor() {
     super();
@@ -83,8 +85,8 @@ class Instrument extends Player {
     Object.assign(this.#editor, { roll: this.#roll, screen: this.#screen });
     this.#roll.resized = () => this.data && this.#place();
     for (const name of TOLD) this.#editor.addEventListener(`tell-${name}`, (event) => tell(this, name, event.detail));
-    this.heard = [...this.heard, ...this.#steps.heard, [document, "keydown", this.#shortcut], [document, "change", this.#given], [document, "drop", this.#given], [document, "timbre-view", this.#viewed], [document, "timbre-time", this.#timed], [document, "timbre-picked", (event) => this.#comp.follow(event.detail)]];
-    this.#narrow.addEventListener("change", () => this.#draw());
+    this.heard = [...this.heard, ...this.#steps.heard, [document, "keydown", this.#shortcut], [document, "change", this.#given], [document, "drop", this.#given], [document, "timbre-view", this.#viewed], [document, "timbre-time", this.#timed], [document, "timbre-picked", (event) => this.#comp.follow(event.detail)], [document, VOICED, ({ detail }) => (this.#voices.written = detail.parts)]];
+    for (const one of [this.#narrow, this.#wide]) one.addEventListener("change", () => this.#draw());
   }
 
   connectedCallback() {
@@ -105,6 +107,11 @@ class Instrument extends Player {
     return super.data;
   }
 
+  /** Which voices sing the parts of the recording, as regions.js writes it. */
+  get parts() {
+    return this.#voices.written;
+  }
+
   /** Take a part: {of, data}. */
   take({ of, data }) {
     const before = this.#parts;
@@ -123,7 +130,7 @@ class Instrument extends Player {
     this.#parts = { ...before, [of]: data };
     if (of === "recording" && data) this.#parts.welcome = null;
     if (of === "offset") this.#backing.chosen = data;
-    if (of === "harmonies" || of === "offset") this.#mixed(true); // what was mixed is without them
+    if (of === "harmonies" || of === "offset") this.#mixed(); // what was mixed is without them
     if (of === "pitch") return this.#draw();
     if ((of === "company" && !before.company?.length && !data?.length) || (of === "harmonies" && !before.harmonies && !data)) return;
     if (of === "editor") {
@@ -134,6 +141,8 @@ class Instrument extends Player {
     }
     if (of === "recording") this.#trim.kept = data?.trim ? { start: data.trim.start_s, stop: data.trim.stop_s } : null;
     this.#compose();
+    // what was edited again has another key, and may be there before the editor has it, which is closed by then
+    if (of === "takes" && this.#edited && !this.data?.tracks.some(({ key }) => key === this.#edited)) this.#edited = this.data?.tracks[this.chosen]?.key ?? null;
     if (of === "editor" && data?.hertz) this.#opened();
   }
 
@@ -191,9 +200,13 @@ class Instrument extends Player {
     const tracks = [...(first?.url ? [first] : []), ...made, ...converted];
     const id = `${ID} ${recording?.id ?? takes?.recording ?? takes?.id}`; // the same before and after the recording arrives
     const { harmonies } = this.#parts;
-    const lanes = [...beside.map((lane) => ({ ...lane, begins: of(lane) - earliest })), ...(takes && harmonies ? harmonies.lanes.map((lane) => ({ ...lane, begins: harmonies.start_s - earliest })) : [])];
-    this.#company.set(this.#isWelcome ? [] : lanes);
-    this.toggleAttribute("data-company", this.#company.isThere);
+    const lanes = [
+      ...beside.map((lane) => ({ ...lane, key: `${lane.name} ${recording?.id}`, begins: of(lane) - earliest, isMixed })),
+      ...(takes && harmonies ? harmonies.lanes.map((lane) => ({ ...lane, key: keyOfHarmony(lane), usual: { pan: lane.pan, gain_db: lane.gain_db, mute: false }, begins: harmonies.start_s - earliest, isMixed: true })) : []),
+    ];
+    const channels = this.#isWelcome || !(made.length || lanes.length) ? [] : tracks.map((track) => channelOf(track, track === first, id));
+    Object.assign(this.#mixer, { isAlone: this.#isEditing() }).set(channels, this.#isWelcome ? [] : lanes);
+    this.toggleAttribute("data-company", this.#mixer.isThere);
     this.toggleAttribute("data-editing", this.#isEditing());
     this.toggleAttribute("data-welcome", this.#isWelcome);
     this.toggleAttribute("data-recording", Boolean(recording));
@@ -258,6 +271,7 @@ class Instrument extends Player {
 
   changed() {
     if (this.chosen !== this.#last) [this.#before, this.#last] = [this.#last, this.chosen];
+    this.#mixer.show(); // another one is heard
     this.#draw();
   }
 
@@ -278,7 +292,7 @@ class Instrument extends Player {
     act();
   };
 
-  #timed = ({ detail: { id, playing } }) => id === this.data?.id && playing && this.#company.isThere && this.#company.measure(this);
+  #timed = ({ detail: { id } }) => id === this.data?.id && this.#mixer.measure();
 
   #viewed = (event) => {
     if (event.detail.group === ID && this.data) this.#placeHandles();
@@ -333,7 +347,8 @@ class Instrument extends Player {
     this.#makesRoom.observe(bar);
     bar.append(this.#button("A/B", tr("Go back to the lane before, at the same position (B)"), () => this.#swap(), this.data.tracks.length > 1), edit, comp);
     const steps = [[UNDO, "undo"], [REDO, "redo"]].map(([shape, kind]) => this.#button(icon(shape), "", () => this.#steps[kind](), false, `step ${kind}`));
-    const view = make("div", { class: "view" }, make("span", { class: "zooms steps" }, steps),
+    const mixer = this.#button(tr("Mixer"), tr("Level, place and mute of each lane"), () => this.#openMixer(!this.hasAttribute("data-mixes")), true, "mixer");
+    const view = make("div", { class: "view" }, make("span", { class: "zooms steps" }, steps), this.#mixer.isThere ? mixer : null,
       ...Object.entries(LAYERS).map(([name, [label, title]]) => this.#layer(name, label, title)),
       make("span", { class: "zooms" }, [["−", tr("Zoom out"), 1 / ZOOM], ["+", tr("Zoom in"), ZOOM]].map(([text, title, by]) => this.#button(text, title, () => this.#roll.zoom(by), true, "zoom"))), this.#display, this.#isEditing() ? this.#editor.strip : null);
     view.hidden = this.#isWelcome;
@@ -348,13 +363,14 @@ class Instrument extends Player {
     if (this.#isWelcome) bar.before(make("p", { class: "welcome" }, make("b", {}, WELCOME), " ", DROP));
     if (this.#isEditing()) bar.after(this.#editor);
     else bar.after(this.#screen);
-    if (this.#company.isThere) this.#screen.append(this.#channels());
+    if (this.#mixer.isThere) this.#screen.append(this.#channels());
     const whole = make("button", { type: "button", class: "download", onclick: () => this.#trim.useWhole() }, tr("Use the whole recording"));
     const foot = make("div", { class: "foot" }, make("div", { class: "picked", hidden: true }, make("span", { role: "status" }), build), make("div", { class: "trim" }, make("span", { class: "kept", role: "status" }), whole));
     this.append(foot, make("p", { class: "help-text" }, KEYS));
     bar.append(this.querySelector(".downloads"));
     this.#draw();
     this.#display.append(this.#roll.tools);
+    this.#openMixer(this.hasAttribute("data-mixes"));
     this.#showComping();
     this.#showSteps();
   }
@@ -366,7 +382,7 @@ class Instrument extends Player {
     formats.firstChild.ariaLabel = tr("Other formats");
     const stem = ({ label, name, url }) => make("a", { class: "download", href: url, download: `${name}.wav` }, label, " (wav)");
     const { song, url } = this.data.tracks[this.chosen];
-    const stems = song ? [{ label: tr("Vocal"), name: VOCAL, url }, ...this.#company.lanes].filter((lane) => lane.url).map(stem) : [];
+    const stems = song ? [{ label: tr("Vocal"), name: VOCAL, url }, ...this.#mixer.lanes].filter((lane) => lane.url).map(stem) : [];
     formats.append(make("div", { class: "choices" }, others, stems));
     return [make("span", { class: "what" }, tr("Export")), first, formats];
   }
@@ -410,11 +426,11 @@ class Instrument extends Player {
     });
     const edit = this.querySelector(".edit");
     if (edit) edit.disabled = !this.#isEditing() && !this.data.tracks[this.chosen].downloads;
-    const isMixed = this.#company.isThere, alone = this.data.tracks.length === 1, hasLanes = !alone || Boolean(recording);
+    const isMixed = this.#mixer.isThere, alone = this.data.tracks.length === 1, hasLanes = !alone || Boolean(recording);
     const backdrop = {
       ...moved(roll, this.#offset - origin), follows: this.data.id, origin_s: origin, isClose: true, loudness: null,
       shown: roll?.shown ?? ["notes"], layers: roll || isFound ? layers : ["waveform"], wave: waves[this.chosen], label: tr("Position"), id: this.data.id, group: ID,
-      gutter: this.#narrow.matches ? NARROW_GUTTER : isMixed ? MIXED_GUTTER : GUTTER, stripHeight: isMixed ? MIXED_STRIP : STRIP,
+      gutter: this.#narrow.matches ? NARROW_GUTTER : !isMixed ? GUTTER : this.#wide.matches ? WIDE_GUTTER : MIXED_GUTTER, stripHeight: this.#narrow.matches ? NARROW_STRIP : isMixed ? MIXED_STRIP : STRIP,
       colour: track.avatar?.colour ?? "var(--range)",
       strips: hasLanes ? waves.map((waveform, index) => ({ waveform, isChosen: index === this.chosen, colour: this.data.tracks[index].avatar?.colour, label: this.#narrow.matches || (alone && !isMixed) ? labelOf(this.data.tracks[index]) : null })).concat(this.#beside()) : [],
     };
@@ -431,51 +447,58 @@ class Instrument extends Player {
 
   /** The strips of what is heard beside the chosen lane. */
   #beside() {
-    return this.#company.lanes.map(({ name, url, label, begins, avatar: face }) => {
+    return this.#mixer.lanes.map(({ name, url, label, begins, avatar: face }) => {
       const waveform = this.#waveforms.get(url);
       return { waveform: waveform && { ...waveform, offset_s: begins - this.#origin + (name === BACKING ? this.#backing.pulled : 0), gain: 120 / Math.max(1, waveform.most) }, colour: face?.colour, label: this.#narrow.matches ? tr(label) : null };
     });
   }
 
   #channels() {
-    const made = this.#company.lanes.map((lane) => this.#company.channel(lane.name === BACKING ? { ...lane, grip: this.#backing.grip(lane) } : lane, lane.title ? () => tell(this, "removed", { name: lane.name }) : null));
-    const vocal = this.#company.channel({ name: VOCAL, label: tr("Vocal"), title: null, url: true }, null, this.data.tracks.length === 1);
-    made.forEach((channel, index) => (channel.style.gridRow = this.data.tracks.length + index + 1));
-    return make("div", { class: "channels" }, vocal, made);
+    const { takes, lanes } = this.#mixer;
+    const made = [...takes, ...lanes.map((lane) => (lane.name === BACKING ? { ...lane, grip: this.#backing.grip(lane) } : lane))].map((lane) => this.#mixer.channel(lane, lane.title ? () => tell(this, "removed", { name: lane.name }) : null));
+    made.forEach((channel, index) => (channel.style.gridRow = index + 1));
+    return make("div", { class: "channels", onkeydown: ({ key }) => key === "Escape" && this.#openMixer(false) }, made);
+  }
+
+  /** Where there is no room for it in the lanes' heads, the mixer is a sheet over the picture. */
+  #openMixer(isOpen) {
+    this.toggleAttribute("data-mixes", isOpen);
+    this.querySelector(".mixer")?.setAttribute("aria-expanded", isOpen);
   }
 
   /** A mix that was made is of other faders now. */
-  #mixed(isMixed = Boolean(this.#parts.harmonies)) {
-    for (const track of [this.data, this.#parts.takes].flatMap((one) => one?.tracks ?? [])) if (track.downloads && (track.song || isMixed)) track.downloads = track.downloads.map(({ label }) => ({ label }));
+  #mixed() {
+    for (const track of [this.data, this.#parts.takes].flatMap((one) => one?.tracks ?? [])) track.downloads &&= track.downloads.map(({ label }) => ({ label }));
     if (this.data) this.offerAgain();
   }
 
   get wishes() {
-    return this.#company.isThere ? { faders: this.#company.faders, ...(this.#backing.shift ? { shift_s: this.#backing.shift } : {}) } : {};
+    const { faders } = this.#mixer, shift_s = this.#backing.shift;
+    return { ...(faders ? { faders } : {}), ...(shift_s ? { shift_s } : {}) };
   }
 
   starting(sound) {
-    this.#company.lead(sound);
+    this.#mixer.lead(sound);
   }
 
-  started(sound, offset, goesOn) {
+  started(_sound, offset) {
     const { voice } = this.data.tracks[this.chosen];
     if (voice) document.dispatchEvent(new CustomEvent("timbre-heard", { detail: { voice } }));
-    if (!goesOn && !this.#isEditing()) this.#company.start(sound, offset);
+    this.#mixer.start(offset);
   }
 
   stopped() {
-    this.#company.stop();
+    this.#mixer.stop();
   }
 
   /** Open all tracks, one after the other, for their waveforms. */
   async #open() {
-    const all = [...(this.data?.tracks ?? []), ...this.#company.lanes.filter(({ url }) => url)];
+    const all = [...(this.data?.tracks ?? []), ...this.#mixer.lanes.filter(({ url }) => url)];
     for (const track of all) {
       if (this.#waveforms.has(track.url)) continue;
       this.#waveforms.set(track.url, track.waveform ? mirrored(track.waveform) : null);
       if (track.waveform) continue; // it is fetched when it is played
-      const sound = await (this.data?.tracks.includes(track) ? this.sound(track) : this.#company.sound(track.url)).catch(() => null);
+      const sound = await (this.data?.tracks.includes(track) ? this.sound(track) : this.#mixer.sound(track.url)).catch(() => null);
       if (!sound?.waveform) continue;
       this.#waveforms.set(track.url, sound.waveform);
       this.#draw();
@@ -491,7 +514,7 @@ class Instrument extends Player {
 
   /** The index of the strip of what is heard beside the chosen lane, by its name; -1 where it is not. */
   #stripOf(name) {
-    const place = this.#company.lanes.findIndex((lane) => lane.name === name);
+    const place = this.#mixer.lanes.findIndex((lane) => lane.name === name);
     return place < 0 ? -1 : this.data.tracks.length + place;
   }
 
@@ -528,7 +551,6 @@ class Instrument extends Player {
     const top = this.#roll.offsetTop;
     const channels = this.#screen.querySelector(".channels");
     for (const column of [lanes, channels]) if (first && column) Object.assign(column.style, { top: `${top + first.y}px`, width: `${first.x - 4}px`, gridAutoRows: `${first.height}px` });
-    if (channels) channels.firstChild.style.gridRow = this.chosen + 1;
     this.#placeHandles();
   }
 
@@ -539,6 +561,17 @@ class Instrument extends Player {
     told.hidden = !this.#trim.kept || this.#isEditing();
     this.querySelector(".kept").textContent = this.#trim.said;
   }
+}
+
+/** A track as the mixer has it: a take has its own name there, the first is the recording. */
+function channelOf(track, isRecording, id) {
+  const key = isRecording ? `recording ${id}` : (track.key ?? `${track.label} ${id}`);
+  return { ...track, key, name: isRecording ? "recording" : `take-${key}`, label: labelOf(track), begins: track.offset_s ?? 0, isTake: true };
+}
+
+/** A harmony is the first take of its task. */
+function keyOfHarmony({ name }) {
+  return `${name.slice("harmony-".length)} 1`;
 }
 
 function labelOf({ label, names }) {

@@ -11,7 +11,7 @@ from studio.page.parts.element import element, shown
 
 _EVENTS = (
     "chosen", "download", "trimmed", "edit", "changed", "ordered", "wanted", "removed", "voiced", "moved",
-    "comped", "previewed",
+    "comped", "previewed", "expected",
 )  # fmt: skip
 
 

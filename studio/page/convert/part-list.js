@@ -1,15 +1,16 @@
 // <timbre-part-list>: where the voice of a recording changes, and to which: what is drawn on its lane, for keys and for
-// exact times. data: {parts}, as regions.js writes them. Sends `voiced` {parts}.
+// exact times. data: {parts}, as regions.js writes them. Sends `voiced`, which the instrument knows before.
 
-import { iconButton, make, tell } from "./dom.js";
-import { CHOSEN, KEEP, read, voices, write } from "./regions.js";
+import { Listener, iconButton, make, tell } from "./dom.js";
+import { CHOSEN, KEEP, VOICED, read, voices, write } from "./regions.js";
 import { clock } from "./roll-drawing.js";
+import { CROSS } from "./shapes.js";
 import { tr } from "./texts.js";
 
-const CROSS = "M6 4.600L4.600 6 10.600 12 4.600 18 6 19.400 12 13.400 18 19.400 19.400 18 13.400 12 19.400 6 18 4.600 12 10.600z";
-
-class PartList extends HTMLElement {
+class PartList extends Listener {
   #parts = [];
+
+  heard = [[document, VOICED, ({ detail }) => (this.data = detail)]];
 
   set data(given) {
     const parts = read(given?.parts ?? "");
@@ -43,7 +44,8 @@ class PartList extends HTMLElement {
     this.#parts = parts;
     this.#show();
     (this.querySelectorAll("select")[place] ?? this.querySelector(".add")).focus();
-    tell(this, "voiced", { parts: write(parts) });
+    document.dispatchEvent(new CustomEvent(VOICED, { detail: { parts: write(parts) } }));
+    tell(this, "voiced");
   }
 }
 

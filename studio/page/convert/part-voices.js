@@ -2,7 +2,7 @@
 
 import { avatar } from "./avatar.js";
 import { did } from "./edit-steps.js";
-import { drawRegion, painted, read, regionsOf, voiceMenu, write } from "./regions.js";
+import { VOICED, drawRegion, painted, read, regionsOf, voiceMenu, write } from "./regions.js";
 import { tr } from "./texts.js";
 
 const DRAWN = 6; // pixels of a part, at least
@@ -16,7 +16,7 @@ export class PartVoices {
   #recording;
   #voiced;
 
-  /** recording(): {duration_s, first_s: where it begins}, or null; voiced(parts): called with what is chosen. */
+  /** recording(): {duration_s, first_s: where it begins}, or null; voiced(): called when there are others. */
   constructor(roll, screen, recording, voiced) {
     this.#roll = roll;
     this.#screen = screen;
@@ -25,6 +25,10 @@ export class PartVoices {
   }
 
   /** As regions.js writes them. */
+  get written() {
+    return write(this.#voices);
+  }
+
   set written(parts) {
     this.#voices = read(parts ?? "");
     this.#roll.redrawOver();
@@ -65,7 +69,9 @@ export class PartVoices {
   #give(voices, isNew = true) {
     this.#voices = voices;
     this.#roll.redrawOver();
-    if (isNew) this.#voiced(write(voices));
+    if (!isNew) return;
+    document.dispatchEvent(new CustomEvent(VOICED, { detail: { parts: this.written } }));
+    this.#voiced();
   }
 
   get #stretch() {

@@ -5,18 +5,19 @@
 //   `studio.actions.conversions.edits.edit_view` gives it. roll: a <timbre-roll>, set before. screen: the node with it that is
 //   shown between the tools; else the roll. backdrop: what the roll shows beside the pitch, as its data.
 // Later data of the same id may be partial: {id, version, changes} answers `changed`, or {id, version, isRefused: true}.
-// Tells `changed` {id, edits, version} with each step, `previewed` {id, edits, start_s, end_s} to hear what is touched,
-// which `hear` plays, `ordered` {id, edits} to have all rendered once there is a pause, and `wanted` {id} where it receives
-// partial data of an id it does not have. Steps are told as edit-steps.js says.
+// Tells `changed` {id, edits, version} with each step, `previewed` {id, edits, start_s, end_s, version} to hear what is
+// touched, which `hear` plays, `expected` {id, edits, start_s, end_s} before that, to hear it sooner, `ordered` {id, edits}
+// to have all rendered once there is a pause, and `wanted` {id} where it receives partial data of an id it does not have.
+// Steps are told as edit-steps.js says.
 
 import { tell } from "./dom.js";
 import { EditMemory } from "./edit-memory.js";
 import { did, refused } from "./edit-steps.js";
 import { describe, openPlaces, paintPlaces, placeAt } from "./octave-places.js";
-import { PitchTools } from "./pitch-tools.js";
+import { PitchTools, SHAPES } from "./pitch-tools.js";
 import { clipped, clock, drawCurve, drawNotes, line, noteWithCents, outlined, toMidi } from "./roll-drawing.js";
 import "./roll.js";
-import { openSound } from "./sound.js";
+import { openSound, output } from "./sound.js";
 import { ntr, signed, tr } from "./texts.js";
 
 const SHORTEST_S = 0.05; // of a selection
@@ -26,8 +27,9 @@ const VOICED = 0.6;
 const LEAP = 1.5; // semitones; more is another note
 const LOWEST_NOTE = 30, HIGHEST_NOTE = 96; // that can be drawn
 const FINE = 0.1;
+const REST_MS = 60; // of the pointer on a note, or of the selection
 const PAUSE_MS = 1200; // without a step, until all of them are rendered
-const STEPS = { shift: tr("Move notes"), note: tr("Shape notes"), smooth: tr("Smooth"), octave: tr("Fix octave"), snap: tr("Snap to notes"), draw: tr("Draw") };
+const STEPS = { shift: tr("Move notes"), smooth: tr("Smooth"), octave: tr("Fix octave"), snap: tr("Snap to notes"), draw: tr("Draw") };
 const BEFORE_COLOUR = "#8a94a0", NOW_COLOUR = "var(--accent)";
 const HINT = tr("Drag a note up or down, with Alt by cents. Drag beside the notes to select. Click to play from there.");
 const KEYS = tr("[ and ] start and end the selection at the cursor. Alt+Left and Alt+Right select the previous and next note. Up and Down shift the selection by a semitone, with Alt by 10 cents.");
@@ -37,14 +39,15 @@ export class PitchEditor extends HTMLElement {
   #data = null;
   #history = new EditMemory();
   #version = 0;
-  // the curves in hertz: as converted, as edited, and as the take is now
+  // the curves in hertz: as converted, and as edited
   #before = null;
   #now = null;
-  #rendered = null;
-  #pending = []; // where the last two differ: [seconds, seconds]
+  #previews = 0;
+  #prepared = new Set();
   #tried = null; // edits that are not done yet, as while a slider is dragged
   #sounding = null; // what is heard of the edits
   #soon = 0; // timer
+  #resting = 0; // likewise
   roll = null;
   screen = null;
   #backdrop = {};
@@ -93,14 +96,13 @@ export class PitchEditor extends HTMLElement {
     this.#data = given;
     this.#before = given.hertz;
     this.#now = this.#with(given.changes);
-    this.#rendered = this.#now.slice();
-    this.#pending = [];
     this.#history.open(given.id, given.edits);
     if (!isSame) this.selection = null;
     this.#build();
     this.#feed();
     if (!this.#history.isRendered) this.#ask();
-    if (!isSame) tell(this, "previewed", { id: given.id, edits: [], start_s: 0, end_s: 0 }); // which loads what previews need
+    if (!isSame) this.#prepared = new Set();
+    this.#prepare(this.#notes().find((note) => note.end_s > this.roll.seconds) ?? { start_s: 0, end_s: SHORTEST_S }); // loads all it needs
     this.#show();
   }
 
@@ -117,7 +119,6 @@ export class PitchEditor extends HTMLElement {
     }
     if (version !== this.#version) return; // something newer is on its way
     this.#with(changes).forEach((hertz, frame) => (this.#now[frame] = hertz)); // the roll has this very array
-    this.#pending = this.#stretches();
     this.#follow();
   }
 
@@ -130,12 +131,30 @@ export class PitchEditor extends HTMLElement {
   #preview(edits) {
     if (!this.selection) return;
     document.dispatchEvent(new CustomEvent("timbre-play", { detail: { player: this } }));
-    tell(this, "previewed", { id: this.#data.id, edits, start_s: this.selection.start, end_s: this.selection.end });
+    tell(this, "previewed", { id: this.#data.id, edits, start_s: this.selection.start, end_s: this.selection.end, version: ++this.#previews });
+  }
+
+  /** Have what is about to be touched prepared, once, so that it is heard sooner. */
+  #prepare({ start_s, end_s }) {
+    const [start, end] = [start_s, Math.min(end_s, this.#data.duration_s)].map((one) => Math.round(100 * one) / 100), key = `${start} ${end}`;
+    if (this.#prepared.has(key) || end - start < SHORTEST_S) return;
+    this.#prepared.add(key);
+    tell(this, "expected", { id: this.#data.id, edits: this.edits, start_s: start, end_s: end });
+  }
+
+  /** Prepare what is found once the pointer or the selection has rested. */
+  #rest(found) {
+    clearTimeout(this.#resting);
+    this.#resting = setTimeout(() => {
+      if (this.#drag) return this.#rest(found);
+      const stretch = this.#data && found();
+      if (stretch) this.#prepare(stretch);
+    }, REST_MS);
   }
 
   /** Play a stretch of the edited take: {url}. */
   async hear({ url }) {
-    const sound = await openSound(url).catch(() => null);
+    const sound = await openSound(url, []).catch(() => null); // no waveform of it is shown
     this.#sounding?.stop();
     this.#sounding = this.#data && sound;
     await this.#sounding?.start(0);
@@ -160,6 +179,7 @@ export class PitchEditor extends HTMLElement {
     else {
       const [from, to] = [Math.max(0, Math.min(start, end)), Math.min(last, Math.max(start, end))].map((one) => Math.round(one * 100) / 100);
       this.selection = { start: Math.max(0, Math.min(from, last - SHORTEST_S)), end: Math.min(last, Math.max(to, from + SHORTEST_S)) };
+      this.#rest(() => this.selection && { start_s: this.selection.start, end_s: this.selection.end });
     }
     this.#show();
   }
@@ -177,8 +197,12 @@ export class PitchEditor extends HTMLElement {
   }
 
   selectNoteAt(seconds) {
-    const found = this.#notes().find((note) => note.start_s <= seconds && seconds <= note.end_s);
+    const found = this.#noteAt(seconds);
     if (found) this.select(found.start_s, found.end_s);
+  }
+
+  #noteAt(seconds) {
+    return this.#notes().find(({ start_s, end_s }) => start_s <= seconds && seconds <= end_s);
   }
 
   /** Go to the next place that is probably an octave off. */
@@ -233,7 +257,7 @@ export class PitchEditor extends HTMLElement {
     if (by) this.apply({ tool: "shift", semitones: by });
   }
 
-  /** Change {vibrato, drift, centre, slope} of each note of the selection; isDone: false while a slider is dragged. */
+  /** Change one of SHAPES of each note of the selection; isDone: false while a slider is dragged. */
   shape(change, isDone = true) {
     if (!this.selection) return;
     const edits = this.edits.slice();
@@ -242,7 +266,7 @@ export class PitchEditor extends HTMLElement {
       const whole = { tool: "note", start_s: start, end_s: end, ...edits[known], ...change };
       edits.splice(known < 0 ? edits.length : known, 1, whole);
     }
-    if (isDone) return this.#step(edits, STEPS.note);
+    if (isDone) return this.#step(edits, SHAPES[Object.keys(change)[0]].name);
     this.#ask(edits);
     this.#preview(edits);
   }
@@ -303,7 +327,6 @@ export class PitchEditor extends HTMLElement {
   #guess(moved) {
     const [first, stop] = this.#frames();
     for (let i = first; i <= stop; i++) this.#now[i] = moved(this.#now[i]);
-    this.#pending = this.#stretches();
   }
 
   #frames({ start, end } = this.selection) {
@@ -354,9 +377,11 @@ export class PitchEditor extends HTMLElement {
     if (place.hertz === null || event.button > 0) return false;
     const stage = this.#stage();
     stage.setPointerCapture(event.pointerId);
+    output().resume(); // which takes a while, and it is soon heard
     stage.focus({ preventScroll: true });
     const reach = event.pointerType === "touch" ? TOUCH : 1;
     this.#drag = { ...this.#task(place, reach), pointer: event.pointerId, from: place, isStill: true, reach };
+    if (this.#drag.note) this.#prepare(this.#drag.note);
     event.preventDefault();
     return true;
   }
@@ -374,7 +399,7 @@ export class PitchEditor extends HTMLElement {
       if (nearest.away < EDGE * reach) return { does: "select", fixed: nearest.other };
       if (place.seconds > start && place.seconds < end && this.#isNear(place, reach)) return { does: "shift", semitones: 0 };
     }
-    const note = this.#notes().find(({ start_s, end_s }) => start_s <= place.seconds && place.seconds <= end_s);
+    const note = this.#noteAt(place.seconds);
     if (note && this.#isNear(place, reach)) return { does: "shift", semitones: 0, note };
     return { does: "select", fixed: place.seconds };
   }
@@ -388,7 +413,8 @@ export class PitchEditor extends HTMLElement {
 
   #moved = (event) => {
     const drag = this.#drag;
-    if (!drag || event.pointerId !== drag.pointer) return;
+    if (!drag) return this.#hover(event);
+    if (event.pointerId !== drag.pointer) return;
     const { left, top } = this.#stage().getBoundingClientRect();
     const { plot } = this.roll, { box } = plot;
     const x = Math.min(Math.max(event.clientX - left, box.x), box.x + box.width);
@@ -405,6 +431,13 @@ export class PitchEditor extends HTMLElement {
     } else drag.points.push(place);
     this.roll.redrawOver();
   };
+
+  /** Prepare the note under the pointer: it may be dragged next. */
+  #hover({ clientX }) {
+    if (!this.#data || this.#tools.draws) return;
+    const note = this.#noteAt(this.roll.plot.seconds(clientX - this.#stage().getBoundingClientRect().left));
+    if (note) this.#rest(() => note);
+  }
 
   #released = (event) => {
     if (!this.#drag || event.pointerId !== this.#drag.pointer) return;
@@ -529,18 +562,6 @@ export class PitchEditor extends HTMLElement {
     return tr("{from} to {to}, {note}", { from, to, note });
   }
 
-  /** Return where the curve differs from the take's: [seconds, seconds]. */
-  #stretches() {
-    const step = this.#data.step_s, found = [];
-    for (let i = 0; i < this.#now.length; i++) {
-      if (Math.abs(this.#now[i] - this.#rendered[i]) < 1e-6) continue;
-      const last = found.at(-1);
-      if (last && i * step - last[1] < 2.5 * step) last[1] = i * step;
-      else found.push([i * step, i * step]);
-    }
-    return found;
-  }
-
   /** Return the notes of the take, and what edits made of them; until they are known, stretches without a rest or a leap. */
   #notes() {
     const made = this.edits.filter(({ tool }) => tool === "note"), isIn = (note) => made.some((one) => one.start_s < note.end_s - 0.02 && one.end_s > note.start_s + 0.02);
@@ -579,7 +600,7 @@ export class PitchEditor extends HTMLElement {
     clipped(context, box, () => {
       context.fillStyle = context.strokeStyle = colours.accent;
       context.globalAlpha = 0.9;
-      for (const [start, end] of this.#pending) context.fillRect(plot.x(start), box.y, Math.max(plot.x(end) - plot.x(start), 2), 4);
+      for (const { start_s, end_s } of this.#history.pending(this.#tried ?? undefined)) context.fillRect(plot.x(start_s), box.y, Math.max(plot.x(end_s) - plot.x(start_s), 2), 4);
       this.#placeBubble(plot);
       paintPlaces(context, plot, this.#places(), this.#now, this.#data.step_s, colours);
       context.fillStyle = context.strokeStyle = colours.accent;

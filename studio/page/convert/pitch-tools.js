@@ -7,12 +7,14 @@ import { menu } from "./menu.js";
 import { noteName } from "./roll-drawing.js";
 import { fixed, ntr, tr } from "./texts.js";
 
-// of a note: what is changed in hundredths of the setting, or in its own unit
-const SHAPES = {
-  vibrato: { label: tr("Vibrato (%)"), unit: 0.01, step: 5, furthest: 200 },
-  drift: { label: tr("Drift (%)"), unit: 0.01, step: 5, furthest: 200 },
-  centre: { label: tr("Centre (cents)"), unit: 0.01, step: 1, furthest: 200 },
-  slope: { label: tr("Slope (cents)"), unit: 0.01, step: 5, furthest: 200 },
+// of a note: what is changed in so many units of the setting, as `sign` says them
+export const SHAPES = {
+  vibrato: { name: tr("Vibrato"), sign: "%", unit: 0.01, step: 5, furthest: 200 },
+  drift: { name: tr("Drift"), sign: "%", unit: 0.01, step: 5, furthest: 200 },
+  formant_shift_semitones: { name: tr("Formant"), sign: "st", unit: 1, step: 0.1, furthest: 6 },
+  level_db: { name: tr("Level"), sign: "dB", unit: 1, step: 0.5, furthest: 12 },
+  centre: { name: tr("Centre"), sign: "ct", unit: 0.01, step: 1, furthest: 200 },
+  slope: { name: tr("Slope"), sign: "ct", unit: 0.01, step: 5, furthest: 200 },
 };
 const IN_MENU = ["centre", "slope"];
 const LOWEST_NOTE = 30, HIGHEST_NOTE = 96; // that can be chosen from the list
@@ -34,9 +36,8 @@ export class PitchTools {
     pitch.input.addEventListener("change", () => editor.shiftTo(pitch.value()));
     const shifted = (semitones, label, title) => button(label, title, () => editor.apply({ tool: "shift", semitones }));
     const down = shifted(-1, "−", tr("Down a semitone (Down)")), up = shifted(1, "+", tr("Up a semitone (Up)"));
-    for (const [name, { label, unit, step, furthest }] of Object.entries(SHAPES)) {
-      if (!(name in tools.note.settings)) continue;
-      this.#shapes[name] = slider(label, tools.note.settings[name], unit, step, furthest, (value, isDone) => editor.shape({ [name]: value }, isDone));
+    for (const [name, shape] of Object.entries(SHAPES)) {
+      this.#shapes[name] = slider(shape, tools.note.settings[name], (value, isDone) => editor.shape({ [name]: value }, isDone));
     }
     const split = button(icon("M11 3h2v18h-2zM3 8l5 4-5 4zM21 8l-5 4 5 4z"), tr("Split the note at the cursor"), () => editor.split(), tr("Split"));
     const merge = button(icon("M3 10h7V7l5 5-5 5v-3H3zM17 4h2v16h-2z"), tr("Merge the selected notes into one"), () => editor.merge(), tr("Merge"));
@@ -73,7 +74,8 @@ export class PitchTools {
     this.bubble.hidden = !selection;
     this.#parts.where.textContent = where;
     next.hidden = !places;
-    next.textContent = ntr("Octave? {places} place", "Octave? {places} places", { places });
+    next.textContent = `${tr("Octave?")} ${places}`;
+    next.ariaLabel = ntr("Octave? {places} place", "Octave? {places} places", { places });
     correct.hidden = !isPlace;
     split.disabled = notes !== 1;
     merge.disabled = notes < 2;
@@ -149,12 +151,12 @@ function button(text, title, does, label = null) {
   return make("button", { type: "button", class: "pitch-button", title, "aria-label": label, onclick: does }, text);
 }
 
-/** A slider of a setting in units of it, whose default a double click brings back. changed(value, isDone) */
-function slider(name, { minimum, maximum, default: usual, meaning }, unit, step, furthest, changed) {
+/** A slider of one of SHAPES, whose default a double click brings back. changed(value, isDone) */
+function slider({ name, sign, unit, step, furthest }, { minimum, maximum, default: usual, meaning }, changed) {
   const [least, most] = [minimum, maximum].map((limit) => Math.max(-furthest, Math.min(furthest, limit / unit)));
   const input = make("input", { type: "range", min: least, max: most, step, "aria-label": name, title: meaning });
   const shown = make("output", { translate: "no" });
-  const say = () => (shown.textContent = fixed(input.valueAsNumber, step < 1 ? 1 : 0));
+  const say = () => (input.ariaValueText = shown.textContent = `${fixed(input.valueAsNumber, step < 1 ? 1 : 0)} ${sign}`);
   const set = (value, isDone) => changed(Math.round(1000 * value * unit) / 1000, isDone);
   input.addEventListener("input", () => (say(), set(input.valueAsNumber, false)));
   input.addEventListener("change", () => set(input.valueAsNumber, true));

@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 
 from engine.errors import EngineError, SettingsError
 from engine.texts import tr
-from studio.actions.conversions.edit_previews import preview_edit
+from studio.actions.conversions.edit_previews import prepare_preview, preview_edit
 from studio.actions.conversions.edits import changes_view, edit_view, start_edit
 from studio.actions.conversions.takes import result_view
 from studio.actions.tasks import cancel_task, delete_tasks
@@ -48,7 +48,7 @@ class AskedEdits(TypedDict):
 
 
 class AskedPreview(AskedEdits):
-    """What the editor tells: a stretch to be heard with edits."""
+    """What the editor tells: a stretch to be heard with edits, or soon with others."""
 
     start_s: float
     end_s: float
@@ -92,6 +92,7 @@ class PitchEditor:
         page.on_data(instrument.wanted, self.show_again, [chosen], in_editor, notice=problem)
         page.on_data(instrument.changed, self.change, [opened], [editor], notice=problem, **LATEST)
         page.on_data(instrument.previewed, self.preview, [opened], [self.heard], notice=problem, **LATEST)
+        page.on_data(instrument.expected, self.prepare, [opened], [], notice=problem, **LATEST)
         page.on_data(instrument.ordered, self.render, [opened, self.made], [*rendered, self.made], notice=problem)
         watched = [*rendered, self.replaced, self.done]
         self.watching.wire(page, self.watch, [rendering, opened, self.made], watched, notice=problem)
@@ -136,8 +137,15 @@ class PitchEditor:
             heard = visit.do(preview_edit, now["task"], now["take"], data["edits"], data["start_s"], data["end_s"])
         except SettingsError:  # said once they are made
             return None
-        told = {"version": data.get("version"), **vars(heard)} if heard else None
-        return {self.heard: brought("heard", told)}
+        # of another version, so that what sounds as before is heard again
+        return {self.heard: brought("heard", {"version": data.get("version"), **vars(heard)})} if heard else None
+
+    def prepare(self, visit: Visit, data: AskedPreview, now: Take | None) -> Updates:
+        """Prepare for what may be edited next."""
+        if now and data["id"] == now.get("id"):
+            with suppress(SettingsError):  # it cannot be edited as it is, which is said when it is
+                visit.do(prepare_preview, now["task"], now["take"], data["edits"], data["start_s"], data["end_s"])
+        return None
 
     def render(self, visit: Visit, data: AskedEdits, now: Take | None, made: Rendering | None) -> Updates:
         if not now or data["id"] != now.get("id"):

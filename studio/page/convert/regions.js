@@ -6,6 +6,7 @@ import { clock, outlined } from "./roll-drawing.js";
 import { tr } from "./texts.js";
 
 export const CHOSEN = "chosen", KEEP = "keep"; // instead of a voice: the one that is chosen; as the recording is
+export const VOICED = "timbre-voiced"; // on the document: {parts}, that were drawn or chosen
 const SHORTEST_S = 1; // as engine/songs/parts.py has it
 const ITEM = /^(?:from\s+)?(?:([0-9][0-9:.]*)\s+)?([^\s,;]+)$/i;
 export const voices = () => document.querySelector("#convert-voices timbre-voices")?.data?.voices ?? [];

@@ -27,13 +27,18 @@ from studio.page.parts.browser_memory import remembered
 from studio.page.parts.element import element, shown
 from studio.page.parts.install import InstallOffer, InstallWords
 from studio.page.parts.notice import inform, notice, show_error, silent
-from studio.page.parts.page import LATEST, Page, Updates, Visit
+from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.values import Given, Values
 from studio.page.parts.watched_task import WatchedTask
 
 _POLL_S = 0.5
 NAMES = {"backing": tr("Backing"), "stem": tr("Second vocal")}  # of what is heard beside a vocal
 _CHOSEN = "chosen"  # instead of a voice: the chosen one, as regions.js writes it
+# in the browser: an answer of the server could come after Convert was pressed, and without the last choice
+_VOICED = """() => {
+  const { parts } = document.querySelector("timbre-instrument");
+  return [parts, JSON.stringify({ parts }), JSON.stringify({ of: "parts", data: parts })];
+}"""
 _WITHOUT_BACKING = tr("Add a backing track, or tick “Full mix? Extract the vocal”.")
 _SAID = {
     "backing": tr("A song: converted with its backing, in one take."),
@@ -102,9 +107,11 @@ class Song:
         # an answer of the watch to how it was before may come last
         page.on(self.files.change, self.look, [self.files], [self.watching.timer, self.part], notice=self.problem)
         page.on_data(recording.instrument.removed, self.remove, [self.now], watched)
-        of, voiced = [self.files, self.separate, *self.typed], [self.parts, self.drawn, self.says, self.kept]
-        page.on_data(recording.instrument.voiced, self.draw, of, [*voiced, self.rows], **LATEST)
-        page.on_data(self.rows.voiced, self.choose, of, voiced, **LATEST)
+        for told in (recording.instrument.voiced, self.rows.voiced):
+            told(
+                None, None, [self.parts, self.rows, self.drawn], js=_VOICED, trigger_mode="multiple",
+                api_visibility="private", show_progress="hidden",
+            )  # fmt: skip
         page.on_data(recording.instrument.moved, self.move, [self.parts, self.stem_voice], [self.offset, self.kept])
         page.on(self.offset.change, self.place, [self.offset], [self.placed])
         chosen = recording.chosen
@@ -112,7 +119,7 @@ class Song:
         events = [self.files.change, self.separate.change, self.parts.change]
         page.on(partial(gr.on, events), self.show_plan, [self.files, self.separate, self.parts], [self.says])
         gr.on(
-            [one.change for one in self.typed], None, self.typed, self.kept, js="(...typed) => typed",
+            [one.change for one in self.typed], None, self.typed, self.kept, js="(...typed) => [typed]",
             api_visibility="private", show_progress="hidden",
         )  # fmt: skip
         page.on(
@@ -143,9 +150,10 @@ class Song:
     def restore(self, visit: Visit, files: Mapping[str, str] | None, typed: Sequence[str] | None) -> Values:
         """Return updates that show what was here when this browser left."""
         before: Values = {self.now: dict(files or {}), **self.watching.begin(bool(files))}
-        if typed and len(typed) == len(self.typed):
+        parts, voice = "", KEEP
+        if not isinstance(typed, str | None) and len(typed) == len(self.typed):  # a string: as 0.22 kept it
             before |= dict(zip(self.typed, typed, strict=True)) | self._drawn(typed[0])
-        parts, voice, _ = typed or ("", KEEP, "")
+            parts, voice, _ = typed
         return before | self.offer(visit, voice) | self._said(files, False, parts)
 
     def put_in(self, name: str, visit: Visit, path: str | None, files: Mapping[str, str] | None) -> Updates:
@@ -176,16 +184,6 @@ class Song:
         }  # fmt: skip
         return begun | left
 
-    def draw(
-        self, visit: Visit, told: Mapping[str, str], files: Mapping[str, str] | None, separate: bool, *typed: str | None
-    ) -> Updates:
-        """Take the voices of the parts that were drawn; the field for them may not be open."""
-        parts = told["parts"]
-        return {
-            self.parts: parts, **self._drawn(parts), self.kept: [parts, *typed[1:]],
-            **self._said(files, separate, parts),
-        }  # fmt: skip
-
     def offer(self, visit: Visit, chosen: str | None) -> Values:
         """Return updates that offer the voices that there are to the second vocal."""
         voices = [(card.name, card.id) for card in visit.do(voice_cards, visit.base_url, visit.now_s)]
@@ -194,13 +192,6 @@ class Song:
 
     def _drawn(self, parts: str) -> Values:
         return {self.drawn: brought("parts", parts), self.rows: shown({"parts": parts})}
-
-    def choose(
-        self, visit: Visit, told: Mapping[str, str], files: Mapping[str, str] | None, separate: bool, *typed: str | None
-    ) -> Updates:
-        """Take what was chosen in the list, which may be ahead of this answer already."""
-        updates = self.draw(visit, told, files, separate, *typed) or {}
-        return {one: value for one, value in updates.items() if one is not self.rows}
 
     def move(self, visit: Visit, told: Mapping[str, float | None], *typed: str | None) -> Updates:
         """Take the offset to which the backing was dragged; the field for it may not be open."""

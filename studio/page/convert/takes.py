@@ -17,7 +17,7 @@ from engine.texts import joined, tr
 from engine.voices.card import UNTRAINED
 from studio.actions.account import preferences_of
 from studio.actions.conversions.downloads import OfferedFile, offered, take_download
-from studio.actions.conversions.songs import HARMONY, TakeInMix, mix_again
+from studio.actions.conversions.songs import TakeInMix, mix_again
 from studio.actions.conversions.takes import ResultView, ShownTake, result_view
 from studio.actions.voices.cards import Avatar, avatar_of
 from studio.errors import NotFound
@@ -94,7 +94,7 @@ class Brought(Record):
 
 
 class AskedFile(TypedDict):
-    """What the instrument tells: a track, the format to make of it, and of a song how loud each lane is."""
+    """What the instrument tells: a track, the format to make of it, and how loud each lane is that is mixed with it."""
 
     index: int
     label: str
@@ -210,7 +210,7 @@ class Takes:
         index, kind = asked["index"], asked["label"]
         try:
             track = tracks[index]
-            if track.song or _has_harmonies(asked):
+            if track.song or "faders" in asked:
                 made = visit.do(
                     mix_again, track.task or "", asked.get("faders"), kind, visit.base_url, visit.now_s,
                     TakeInMix(track.take, effects if is_wet else OFF, asked.get("shift_s", 0.0)),
@@ -223,16 +223,17 @@ class Takes:
         except EngineError as error:
             # with the same data again, so that the button can be pressed again
             return {self.part: brought("takes", data), self.problem: show_error(sentence_of(error))}
-        lanes = list(data.tracks)
-        lane = lanes[index - 1]  # the first track is the recording
+        lanes = without_links(data.tracks)
+        offers = lanes[index - 1].downloads  # the first track is the recording
         link = OfferedFile(label=kind, url=made["url"], name=made["name"])
-        lanes[index - 1] = replace(lane, downloads=[link if one.label == kind else one for one in lane.downloads])
+        lanes[index - 1] = replace(lanes[index - 1], downloads=[link if one.label == kind else one for one in offers])
         data = replace(data, tracks=lanes)
         return {self.part: brought("takes", data), self.brought: data}
 
 
-def _has_harmonies(asked: AskedFile) -> bool:
-    return any(name.startswith(HARMONY) for name in asked.get("faders", ()))
+def without_links(tracks: Sequence[TakeLane]) -> list[TakeLane]:
+    """Return lanes whose files are to be made anew: those that there are may be of other faders, or other effects."""
+    return [replace(one, downloads=[OfferedFile(label=offer.label) for offer in one.downloads]) for one in tracks]
 
 
 def view_of(visit: Visit, task_id: str) -> ResultView:

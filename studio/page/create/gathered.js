@@ -4,12 +4,12 @@
 import { Listener, iconButton, make, tell } from "./dom.js";
 import { Listening } from "./listening.js";
 import { length } from "./report.js";
+import { CROSS, PLAY, STOP } from "./shapes.js";
 import { ntr, tr } from "./texts.js";
 
 const ADVICE = [[60, tr("more will sound much better: aim for three minutes")], [180, tr("aim for at least three minutes")],
   [600, tr("a good start; ten minutes or more is better")], [Infinity, tr("plenty")]];
 const EMPTY = tr("No recordings yet. Three minutes of clean, dry voice is a good start; ten or more is better.");
-const PLAY = "M7 4.5v15l13-7.5z", STOP = "M6 6h12v12H6z", REMOVE = "M6 6l12 12M18 6L6 18";
 
 class Gathered extends Listener {
   #recordings = [];
@@ -45,7 +45,7 @@ class Gathered extends Listener {
       iconButton("play", PLAY, tr("Play {name}", { name: one.name }), () => this.#listening.toggle(one.id, one.url)),
       make("span", { class: "name", translate: "no" }, one.name),
       make("span", { class: "length" }, length(one.duration_s)),
-      iconButton("remove", REMOVE, tr("Remove {name}", { name: one.name }), () => tell(this, "removed", { id: one.id })))));
+      iconButton("remove", CROSS, tr("Remove {name}", { name: one.name }), () => tell(this, "removed", { id: one.id })))));
   }
 
   #mark() {

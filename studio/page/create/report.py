@@ -72,7 +72,8 @@ class Report:
         """Return what the report found of the voice, by the names of the profile's controls. Raises NotFound."""
         report = visit.do(model_view, model).data_report or {}
         lowest, highest = report.get("vocal_range") or (None, None)
-        found = {"voice_type": report.get("voice_type"), "vocal_range.min": lowest, "vocal_range.max": highest}
+        sung = None if report.get("style") == "spoken" else report.get("voice_type")  # speech has no such type
+        found = {"voice_type": sung, "vocal_range.min": lowest, "vocal_range.max": highest}
         return {name: value for name, value in found.items() if value}
 
     def look(self, visit: Visit, model: str) -> Values:

@@ -139,9 +139,7 @@ def _roll(view: AnalysisView) -> dict[str, object]:
 
 def _player(views: Sequence[AnalysisView], starts_s: Sequence[float]) -> PlayerData:
     tracks: list[Track] = [
-        Track(
-            label=view.file_name, url=view.audio_url, downloads=view.downloads, offset_s=start_s,
-        )
+        Track(label=view.file_name, url=view.audio_url, downloads=view.downloads, offset_s=start_s)
         for view, start_s in zip(views, starts_s, strict=True)
-    ]  # fmt: skip
+    ]
     return PlayerData(id=_PLAYER, tracks=tracks, chosen=0)

@@ -82,9 +82,12 @@ class ProjectForm:
         values = {control: view.timeline[name] for name, control in self.timeline.items()}
         return values | {self.form: gr.Column(visible=True), self.project: view.id, self.name: view.name}
 
-    def make_export(self, visit: Visit, project_id: str, suffix: Suffix = "zip") -> Values:
-        """Return updates that download a project. Raises NotFound, AudioError, DiskFull."""
-        made = visit.do(project_zip, project_id, visit.base_url, visit.now_s, suffix=suffix)
+    def make_export(
+        self, visit: Visit, project_id: str, faders: Mapping[str, object] | None, suffix: Suffix = "zip"
+    ) -> Values:
+        """Return updates that download a project, with the faders that the browser has. Raises NotFound, AudioError,
+        DiskFull."""
+        made = visit.do(project_zip, project_id, visit.base_url, visit.now_s, suffix=suffix, faders=faders)
         return {self.export: shown(made)}
 
 

@@ -93,7 +93,7 @@ def outline_of(visit: Visit, row: Mapping[str, Any]) -> Sequence[int]:
 def _title(task: Mapping[str, Any]) -> str:
     voice = task["model_name"] or ""
     if task["kind"] == "conversion":
-        return f"{task['file_name']} → {voice}" if task.get("file_name") else tr("A recording → {voice}", voice=voice)
+        return f"{task['file_name']} · {voice}" if task.get("file_name") else tr("A recording · {voice}", voice=voice)
     voice = voice or tr("A deleted voice")
     return tr("{voice}: recordings", voice=voice) if task["kind"] == "report" else voice
 
@@ -184,7 +184,7 @@ def _label(task: Mapping[str, Any]) -> str:
     if task["state"] == "running":
         return f"{100 * task['progress']:.0f} %" if task["progress"] else STATES["running"]  # it prepares
     if task["state"] == "queued" and task.get("place"):
-        return tr("Next in line") if task["place"] == 1 else tr("Waiting, number {place} in line", place=task["place"])
+        return tr("Up next") if task["place"] == 1 else tr("Waiting, number {place} in line", place=task["place"])
     return STATES[task["state"]]
 
 

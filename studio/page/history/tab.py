@@ -182,9 +182,9 @@ class HistoryTab:
                 latest = project_view(studio, account, task_id, visit.base_url, visit.now_s).conversions[0]
                 return self._page.go("convert", task=latest.id)
             case "export":
-                return self._form.make_export(visit, task_id)
+                return self._form.make_export(visit, task_id, data.get("faders"))
             case "daw":
-                return self._form.make_export(visit, task_id, "dawproject")
+                return self._form.make_export(visit, task_id, data.get("faders"), "dawproject")
             case "place":
                 return self._form.open(visit, task_id)
             case "cancel":

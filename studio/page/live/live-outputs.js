@@ -4,10 +4,11 @@
 // nothing is played in its place, since the loudspeakers may be what must not be heard.
 
 import { make } from "./dom.js";
-import { devicesOf, listed } from "./microphone-choice.js";
+import { absent, devicesOf, listed } from "./microphone-choice.js";
+import { remember, remembered } from "./remembered.js";
 import { tr } from "./texts.js";
 
-const KEY = "timbre-live-outputs";
+const KEY = "timbre-live-outputs"; // {output, beside}, each {id, label}
 const SILENCED = tr("The chosen output does not play. Choose another.");
 const TONE_HZ = 440, TONE_LEVEL = 0.1, TONE_S = 2, FADE_S = 0.02;
 
@@ -53,11 +54,10 @@ export class OutputChoice {
   }
 
   #fill() {
-    const kept = remembered(), unchosen = { output: tr("Default output"), beside: tr("No second output") };
+    const kept = remembered(KEY), unchosen = { output: tr("Default output"), beside: tr("No second output") };
     for (const [name, field] of Object.entries(this.#fields)) {
-      const { id, label } = kept[name] ?? { id: "", label: "" }, isThere = this.#there.some(({ deviceId }) => deviceId === id);
-      const absent = id && !isThere ? [{ deviceId: id, label: this.areKnown ? tr("{label} (not connected)", { label }) : label }] : [];
-      listed(field, [...this.#there, ...absent], unchosen[name], id);
+      const { id, label } = kept[name] ?? { id: "", label: "" };
+      listed(field, [...this.#there, ...absent(this.#there, id, label)], unchosen[name], id);
     }
     this.#ask(kept.output);
   }
@@ -76,25 +76,10 @@ export class OutputChoice {
 
   #choose(name) {
     const { value } = this.#fields[name], device = this.#there.find(({ deviceId }) => deviceId === value);
-    remember({ ...remembered(), [name]: { id: value, label: device?.label ?? "" } });
+    remember(KEY, { ...remembered(KEY), [name]: { id: value, label: device?.label ?? "" } });
     this.#fill();
     this.changed();
   }
-}
-
-/** What this browser remembers: {output, beside}, each {id, label}. */
-function remembered() {
-  try {
-    return JSON.parse(localStorage.getItem(KEY)) ?? {};
-  } catch {
-    return {}; // a browser that keeps nothing
-  }
-}
-
-function remember(chosen) {
-  try {
-    localStorage.setItem(KEY, JSON.stringify(chosen));
-  } catch {} // it is asked again then
 }
 
 /** The sound of a context, on both outputs. */

@@ -1,11 +1,12 @@
 // What is seen of <timbre-live>: levels, notes and their pitch (live-display.js), voices to tap, the inspector and the bar.
 
 import { avatar } from "./avatar.js";
-import { make } from "./dom.js";
+import { icon, make } from "./dom.js";
 import { OutputChoice } from "./live-outputs.js";
 import { MicrophoneChoice } from "./microphone-choice.js";
 import { LOWEST_DB, Notes, PitchPicture, level, write } from "./live-display.js";
 import { clock } from "./roll-drawing.js";
+import { MINUS, PLUS } from "./shapes.js";
 import { signed, tr } from "./texts.js";
 
 const HURT_MS = 10_000; // that the light tells of lost sound
@@ -48,12 +49,12 @@ export class LivePanel {
   #lost = 0;
   #losses = []; // when sound was lost of late
 
-  /** told: {change(values), start(), again(), measure(), record(), hear(), tone(), input(), output()}. */
+  /** told: {change(values), start(), again(), measure(), record(), hear(), tone(), input(), back(), output()}. */
   constructor(settings, told) {
     this.#settings = settings;
     this.#told = told;
     for (const [name, one] of Object.entries(settings)) this.#inputs[name] = this.#input(name, one);
-    this.microphone = new MicrophoneChoice({ device: () => this.#counts(), input: () => told.input() });
+    this.microphone = new MicrophoneChoice({ device: () => this.#counts(), input: () => told.input(), back: () => told.back() });
     this.outputs = new OutputChoice(() => told.output());
     this.hear = button(tr("Hear yourself"), () => told.hear(), { class: "pill wide", "aria-pressed": "false", title: tr("Your microphone as it is, without a voice and without delay.") });
     this.tone = button(tr("Test tone"), () => told.tone(), { class: "pill wide", title: tr("Plays two seconds on the output: you should see a level in the other program.") });
@@ -95,13 +96,13 @@ export class LivePanel {
     };
     Object.assign(input, { type: "text", inputMode: "numeric", ariaLabel: tr("Transpose") });
     for (const name of ["input", "change"]) input.addEventListener(name, () => press(this.#auto, false));
-    return make("div", { class: "pills steps" }, button("\u2212", () => by(-1), { "aria-label": tr("Down a semitone") }), input, button("+", () => by(1), { "aria-label": tr("Up a semitone") }), this.#auto);
+    return make("div", { class: "pills steps" }, button(icon(MINUS), () => by(-1), { "aria-label": tr("Down a semitone") }), input, button(icon(PLUS), () => by(1), { "aria-label": tr("Up a semitone") }), this.#auto);
   }
 
   #slider(name, label) {
     const { minimum, maximum, meaning, step } = this.#settings[name], input = this.#inputs[name], shown = make("output");
     const show = () => {
-      shown.textContent = minimum < 0 ? signed(Number(input.value)) : String(Number(input.value));
+      shown.textContent = name === "wet" ? `${Math.round(100 * input.value)} %` : minimum < 0 ? signed(Number(input.value)) : String(Number(input.value));
       input.style.setProperty("--share", `${(100 * (input.value - minimum)) / (maximum - minimum)}%`);
     };
     Object.assign(input, { type: "range", step: step ?? (maximum > 1 ? 0.5 : 0.05) });
@@ -179,7 +180,7 @@ export class LivePanel {
   // ---- the bar
 
   #dock() {
-    return make("div", { class: "dock" }, this.button, this.record, this.bypass, this.#adjust, this.status, this.switch, this.outputs.asked, this.warned,
+    return make("div", { class: "dock" }, this.button, this.record, this.bypass, this.#adjust, this.status, this.switch, this.outputs.asked, this.microphone.asked, this.warned,
       make("p", { class: "small hint" }, tr("Tap a voice, or press its number, while you sing.")));
   }
 

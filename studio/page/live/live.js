@@ -10,7 +10,7 @@ import { MIX, Sounding } from "./inputs.js";
 import { measureDelay } from "./live-latency.js";
 import { Played, canChoose, playTone } from "./live-outputs.js";
 import { LivePanel } from "./live-panel.js";
-import { alteration, openMicrophone, refusal, sourceOf } from "./microphone.js";
+import { alteration, refusal, sourceOf } from "./microphone.js";
 import { tr } from "./texts.js";
 
 const WHILE_SINGING = [
@@ -86,6 +86,7 @@ class LiveElement extends Listener {
       hear: () => (this.#hearing ? this.#stopHearing() : this.#hearMyself()),
       tone: () => this.#playTone(),
       input: () => this.#running?.node?.port.postMessage({ choice: this.#panel.microphone.input }),
+      back: () => this.#takeBack().catch((error) => this.#panel.say(String(error.message ?? error), true)),
       output: () => this.#settle(),
     });
     this.replaceChildren(...this.#panel.nodes);
@@ -117,6 +118,25 @@ class LiveElement extends Listener {
     this.#start();
   }
 
+  /** The chosen microphone is there again: what runs goes over to it from the one in its place. */
+  async #takeBack() {
+    const running = this.#running;
+    if (this.#hearing) return this.#stopHearing(), this.#hearMyself();
+    if (!running?.node) return;
+    const stream = await this.#panel.microphone.open();
+    const source = running.context.createMediaStreamSource(stream);
+    for (const track of running.stream.getTracks()) track.stop();
+    running.source.disconnect();
+    source.connect(running.node);
+    Object.assign(running, { stream, source, sounding: new Sounding() });
+    this.#mind(running);
+  }
+
+  #mind(running) {
+    const { stream } = running;
+    stream.getAudioTracks()[0].addEventListener("ended", () => this.#running === running && running.stream === stream && this.#lost(running));
+  }
+
   #key(event) {
     const { target, key } = event, isFree = target === document.body || this.contains(target);
     if (!isFree || event.repeat || !this.#panel || !this.checkVisibility() || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -138,8 +158,8 @@ class LiveElement extends Listener {
   async #microphone() {
     this.#panel.say(tr("Asking for the microphone ..."));
     try {
-      const stream = await openMicrophone(this.#panel.microphone.device.value);
-      await this.#panel.listDevices(); // before anything is played
+      const stream = await this.#panel.microphone.open();
+      await this.#panel.outputs.list(); // before anything is played
       return stream;
     } catch (error) {
       this.#panel.say(error.message, true);
@@ -170,7 +190,7 @@ class LiveElement extends Listener {
       else if (data.closed) this.#end(running.last ?? CUT);
       else Object.assign(running, data);
     };
-    stream.getAudioTracks()[0].addEventListener("ended", () => this.#running === running && this.#lost(running));
+    this.#mind(running);
     await context.audioWorklet.addModule(new URL("./live-worklet.js", import.meta.url));
     await context.resume();
     worker.postMessage({ address: address.href, rate: context.sampleRate }); // now that its blocks can be played

@@ -102,11 +102,13 @@ class CurvesData(Record):
 
 
 class AskedOfTask(TypedDict, total=False):
-    """What <timbre-tasks> tells: what to do with a task, or with several; or a format to make of a track, its label."""
+    """What <timbre-tasks> tells: what to do with a task, or with several; or a format to make of a track, its label;
+    faders: that the browser has, by take."""
 
     id: str
     action: str
     ids: Sequence[str]
+    faders: Mapping[str, object]
     index: int
     label: str
 

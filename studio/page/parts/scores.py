@@ -107,9 +107,9 @@ def kept_note(share: float | None, is_best: bool, semitones: float = 0.0) -> str
 
 
 def kept_brief(share: float | None, is_best: bool, semitones: float = 0.0) -> str | None:
-    """Return `kept_note` where there is little room."""
+    """Return `kept_note` where there is little room: what may be cut off stands last."""
     said = None if share is None else f"{100 * share:.0f} %"
-    return joined(" · ", filter(None, [brief_shift(semitones), _best(is_best), said])) or None
+    return joined(" · ", filter(None, [brief_shift(semitones), said, _best(is_best)])) or None
 
 
 def brief_shift(semitones: float | None) -> str:

@@ -34,7 +34,8 @@ class WatchedTask:
 
         tab: where the watch ends as soon as another tab is shown.
         """
-        page.on(self.timer.tick, look, inputs, outputs, notice, trigger_mode="once", **options)
+        once: Options = {**options, "trigger_mode": "once"}
+        page.on(self.timer.tick, look, inputs, outputs, notice, **once)
         if tab is not None:
 
             def leave(visit: Visit, to: Mapping[str, object]) -> Updates:

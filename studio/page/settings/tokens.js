@@ -43,7 +43,7 @@ class Tokens extends HTMLElement {
   #table(tokens, canRevoke) {
     const head = [tr("Name"), tr("Created"), tr("Expires"), tr("Last used"), ""].map((title) => make("th", { scope: "col" }, title || make("span", { class: "unseen" }, tr("Revoke"))));
     const rows = tokens.map((token) => make("tr", { "data-state": token.state },
-      make("td", { class: "name", translate: "no" }, token.name), time(token.created_s), time(token.expires_s, tr("never")), time(token.used_s, "never", tr("last used")),
+      make("td", { class: "name", translate: "no" }, token.name), time(token.created_s), time(token.expires_s, tr("never")), time(token.used_s, tr("never"), tr("last used")),
       make("td", {}, canRevoke ? this.#revoking(token) : make("span", {}, WORDS[token.state]))));
     return make("table", { class: "list" }, make("thead", {}, make("tr", {}, head)), make("tbody", {}, rows));
   }

@@ -41,7 +41,7 @@ document.addEventListener("keydown", (event) => {
 /** What a fold shows is in sight once it is open. */
 document.addEventListener("click", ({ target }) => {
   const fold = target.closest?.(".label-wrap")?.closest(".gr-accordion");
-  if (fold) setTimeout(() => fold.scrollIntoView({ block: "nearest", behavior: "smooth" }), LATER_MS);
+  if (fold) setTimeout(() => fold.scrollIntoView({ block: "nearest" }), LATER_MS);
 });
 
 function mend(row, current) {

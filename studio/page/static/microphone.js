@@ -1,11 +1,10 @@
-// The microphone: the one place of the page that opens it, and what is remembered of it.
+// The microphone: the one place of the page that opens it.
 //
 // It comes as it is. A browser's gain control would flatten a crescendo, its noise suppression and echo cancelling eat
 // sustained vowels: https://www.w3.org/TR/mediacapture-streams/#constrainable-properties.
 
 import { tr } from "./texts.js";
 
-const KEY = "timbre-microphone";
 const RATE = 48_000;
 const MOST_INPUTS = 8; // of an interface; the browser gives as many as there are
 /** What browsers do to the sound of a microphone, and what it is called. */
@@ -17,7 +16,7 @@ const REFUSED = tr("The browser did not give the microphone. Allow it for this p
 /** Return why no microphone can be opened here, or "". */
 export const refusal = () => (window.isSecureContext && navigator.mediaDevices?.getUserMedia ? "" : INSECURE);
 
-/** Open a microphone, or the browser's own choice where it is not there (""). Throws an Error with a sentence. */
+/** Open a microphone, or the browser's own choice for "" and where it is not there. Throws an Error with a sentence. */
 export async function openMicrophone(device = "") {
   if (refusal()) throw new Error(refusal());
   try {
@@ -45,19 +44,4 @@ export function sourceOf(stream) {
       if (!rate) throw error;
     }
   }
-}
-
-/** What this browser remembers: {device: its id, inputs: {id of a device: "mix", or the number of an input}}. */
-export function remembered() {
-  try {
-    return { device: "", inputs: {}, ...JSON.parse(localStorage.getItem(KEY)) };
-  } catch {
-    return { device: "", inputs: {} }; // a browser that keeps nothing
-  }
-}
-
-export function remember(chosen) {
-  try {
-    localStorage.setItem(KEY, JSON.stringify(chosen));
-  } catch {} // it is asked again then
 }

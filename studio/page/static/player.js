@@ -9,13 +9,12 @@
 import { avatar } from "./avatar.js";
 import { Listener, drag, iconButton, isTyped, make, named, tell } from "./dom.js";
 import { clock } from "./roll-drawing.js";
+import { PAUSE, PLAY, REPEAT } from "./shapes.js";
 import { COLUMNS, openSound, rest } from "./sound.js";
 import { tr } from "./texts.js";
 
 const SKIP_S = 5, FINE_SKIP_S = 1;
 const END_S = 0.01; // nearer to the end than this is at the end
-const PLAY = "M7 4.5v15l13-7.5z", PAUSE = "M6 4.5h4.5v15H6zM13.5 4.5H18v15h-4.5z";
-const REPEAT = "M7 7h9v3l5-4.5L16 1v3H4v8h3zM17 17H8v-3l-5 4.5L8 23v-3h12v-8h-3z";
 const HEIGHT = 100; // of the waveform in its own units
 
 export class Player extends Listener {
@@ -311,7 +310,7 @@ export class Player extends Listener {
         index < 10 ? make("kbd", { class: "number", "aria-hidden": "true" }, String(index)) : null,
         avatar(track.avatar, "face"),
         make("span", { class: "said" }, make("span", { class: "label" }, named(track.label, track.names)),
-          track.note ? make("span", { class: "note" }, track.brief ?? track.note) : null),
+          track.note ? make("span", { class: "note" }, (track.brief ?? track.note).split(" · ").map((part) => make("span", {}, part))) : null),
       ),
     );
     return make("div", { class: "tracks", role: "radiogroup", "aria-label": tr("Tracks") }, tracks);

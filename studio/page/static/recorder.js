@@ -6,15 +6,16 @@ import { capture } from "./capture.js";
 import { Listener, iconButton, make } from "./dom.js";
 import { Sounding, picked, power } from "./inputs.js";
 import { MicrophoneChoice } from "./microphone-choice.js";
-import { alteration, openMicrophone } from "./microphone.js";
+import { alteration } from "./microphone.js";
 import { give, until } from "./places.js";
 import { clock } from "./roll-drawing.js";
+import { CROSS } from "./shapes.js";
 import { tr } from "./texts.js";
 import { Growing } from "./wav.js";
 
 const LOWEST_DB = -60, FALL_DB = 1.2; // of the meter, and of its needle in a frame
 const CLIPPED = 0.99; // of full scale
-const MICROPHONE = "M12 3a3 3 0 0 0-3 3v6a3 3 0 0 0 6 0V6a3 3 0 0 0-3-3zM6 11v1a6 6 0 0 0 12 0v-1M12 18v3", CLOSE = "M6 6l12 12M18 6L6 18";
+const MICROPHONE = "M12 3a3 3 0 0 0-3 3v6a3 3 0 0 0 6 0V6a3 3 0 0 0-3-3zM6 11v1a6 6 0 0 0 12 0v-1M12 18v3";
 const GONE = tr("The microphone was disconnected. What was recorded is kept.");
 const HINT = tr("Sing, and see the level; then start.");
 
@@ -36,12 +37,12 @@ class Recorder extends Listener {
   #clipped = false;
   #sounding = new Sounding();
   #altered = "";
-  #choice = new MicrophoneChoice({ device: () => this.#open(), input: () => this.#warn() });
+  #choice = new MicrophoneChoice({ device: () => this.#open(), input: () => this.#warn(), back: () => this.dataset.state === "open" && this.#open() });
   #button = (label, act, more = {}) => make("button", { type: "button", onclick: act, ...more }, label);
   #opening = this.#button("", () => this.#open(), { class: "opening" });
   #begin = this.#button("", () => this.#record(), { class: "begin" });
   #pause = this.#button(tr("Pause"), () => this.#show(this.dataset.state === "paused" ? "recording" : "paused"), { class: "pause" });
-  #close = iconButton("close", CLOSE, tr("Close the recorder"), () => this.#end());
+  #close = iconButton("close", CROSS, tr("Close the recorder"), () => this.#end());
   #time = make("time", {}, clock(0, 0));
   #needle = make("div", { class: "meter", role: "meter", "aria-label": tr("Input level"), "aria-valuemin": LOWEST_DB, "aria-valuemax": 0, "aria-valuenow": LOWEST_DB }, make("i", {}));
   #lamp = make("span", { class: "lamp" });
@@ -49,7 +50,10 @@ class Recorder extends Listener {
   #warned = make("p", { class: "warned", role: "status" });
   #kept = make("a", { class: "kept", hidden: true });
 
-  heard = [[window, "beforeunload", (event) => this.#isBusy && event.preventDefault()]];
+  heard = [
+    [window, "beforeunload", (event) => this.#isBusy && event.preventDefault()],
+    [navigator.mediaDevices ?? window, "devicechange", () => this.#choice.list()],
+  ];
 
   /** @param {import("./types").RecorderData | null} given */
   set data(given) {
@@ -59,7 +63,7 @@ class Recorder extends Listener {
     this.#opening.append(drawn, make("span", {}, tr("Record")));
     this.#begin.append(make("i", {}), make("span", {}, tr("Start recording")));
     const panel = make("div", { class: "panel", role: "group", "aria-label": tr("Recorder") },
-      make("div", { class: "line" }, this.#begin, this.#pause, this.#time, this.#needle, this.#lamp, this.#close), make("div", { class: "line fields" }, this.#choice.nodes));
+      make("div", { class: "line" }, this.#begin, this.#pause, this.#time, this.#needle, this.#lamp, this.#close), make("div", { class: "line fields" }, this.#choice.nodes), this.#choice.asked);
     this.replaceChildren(this.#opening, panel, this.#said, this.#warned, this.#kept);
     this.#show("closed");
   }
@@ -83,12 +87,11 @@ class Recorder extends Listener {
     this.#say(tr("Asking for the microphone ..."));
     this.#opening.disabled = true;
     try {
-      const stream = await openMicrophone(this.#choice.device.value);
+      const stream = await this.#choice.open();
       this.#stream = stream;
       stream.getAudioTracks()[0].addEventListener("ended", () => this.#stream === stream && this.#finish(GONE));
       [this.#sounding, this.#altered, this.#clipped, this.#db] = [new Sounding(), alteration(stream), false, LOWEST_DB];
       this.#stop = await capture(stream, (channels, rate) => this.#stream === stream && this.#take(channels, rate));
-      await this.#choice.list();
       this.#show("open");
       this.#say(HINT);
       this.#warn();

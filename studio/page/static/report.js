@@ -3,13 +3,14 @@
 // data: the data report as the engine writes it (verdict, findings, recordings, total_s, usable_s, style, vocal_range,
 // voice_type, level_db, snr_db, reverberation_s, bandwidth_hertz, ...).
 
-import { make, row } from "./dom.js";
+import { icon, make, row } from "./dom.js";
+import { ALERT, CHECK, CROSS } from "./shapes.js";
 import { fixed, ntr, tr } from "./texts.js";
 
 const VERDICTS = {
-  pass: ["✓", tr("Ready for training")],
-  warn: ["!", tr("Usable, with warnings")],
-  fail: ["✗", tr("Not suitable for training")],
+  pass: [CHECK, tr("Ready for training")],
+  warn: [ALERT, tr("Usable, with warnings")],
+  fail: [CROSS, tr("Not suitable for training")],
 };
 const STYLES = { melodic: tr("sung"), rhythmic: tr("rapped"), spoken: tr("spoken") };
 const ORDER = { fail: 0, warn: 1, pass: 2 };
@@ -28,7 +29,7 @@ function verdict({ verdict, total_s: total, usable_s: usable, recordings }) {
   const count = recordings.length;
   const amount = ntr("{usable} of usable voice in {count} recording ({total} in total)", "{usable} of usable voice in {count} recordings ({total} in total)", { count, usable: length(usable), total: length(total) });
   return make("div", { class: "verdict", "data-verdict": verdict, role: "status" },
-    make("span", { class: "mark", "aria-hidden": "true" }, mark),
+    make("span", { class: "mark", "aria-hidden": "true" }, icon(mark)),
     make("div", {}, make("strong", {}, words), make("span", {}, amount)));
 }
 
@@ -45,7 +46,7 @@ function facts(report) {
 
 function detected({ style, vocal_range: range, voice_type: type }) {
   if (!range) return tr("no voice found");
-  return row([STYLES[style] ?? style, tr("{range} to {range2}", { range: range[0], range2: range[1] }), type]);
+  return row([STYLES[style] ?? style, tr("{range} to {range2}", { range: range[0], range2: range[1] }), style === "spoken" ? "" : type]);
 }
 
 function findings(found) {
@@ -56,7 +57,7 @@ function findings(found) {
 function finding({ verdict, reason, remedy }) {
   const [mark, words] = VERDICTS[verdict];
   return make("li", { "data-verdict": verdict },
-    make("span", { class: "mark", title: words }, mark),
+    make("span", { class: "mark", title: words }, icon(mark)),
     make("span", {}, reason, remedy ? make("em", {}, remedy) : null));
 }
 
@@ -99,7 +100,7 @@ function recording(one, longest, advised) {
     one.bandwidth_hertz ? tr("{bandwidth_hertz} kHz", { bandwidth_hertz: fixed((one.bandwidth_hertz / 1000), 1) }) : "",
   ];
   return make("li", { "data-verdict": one.verdict },
-    make("span", { class: "mark", title: words }, mark, make("span", { class: "unseen" }, " ", words, ": ")),
+    make("span", { class: "mark", title: words }, icon(mark), make("span", { class: "unseen" }, " ", words, ": ")),
     make("div", { class: "what" },
       make("span", { class: "name", translate: "no" }, one.name), make("span", { class: "measures" }, row(measures, " · ")), bar,
       one.findings.length ? make("ul", { class: "plain found" }, one.findings.map((found) => ofRecording(found, advised))) : null));

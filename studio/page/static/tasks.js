@@ -11,12 +11,13 @@
 // A row stays open and playing while its data are unchanged.
 
 import { avatar } from "./avatar.js";
-import { Listener, iconButton, make, row, tell, when, wholeTime } from "./dom.js";
+import { Listener, icon, iconButton, make, row, tell, when, wholeTime } from "./dom.js";
+import { keptFaders } from "./faders.js";
 import { Listening } from "./listening.js";
+import { ALERT, ARROW, CHECK, MINUS, PLAY, STOP, WAITING } from "./shapes.js";
 import { tr } from "./texts.js";
 
-const PLAY = "M7 4.5v15l13-7.5z", STOP = "M6 6h12v12H6z";
-const MARKS = { queued: "⋯", running: "▸", completed: "✓", failed: "!", cancelled: "–" };
+const MARKS = { queued: WAITING, running: PLAY, completed: CHECK, failed: ALERT, cancelled: MINUS };
 const SIGNED = /^[+\u2212]/;
 const OUTLINE = { height: 30, step: 2, most: 99 }; // of a waveform, in its own units
 
@@ -199,7 +200,7 @@ class Row {
     const { state, label, title, kind, detail, created_s, took, progress, message, outline } = this.#task;
     const active = state === "running" || state === "queued";
     this.#head.replaceChildren(
-      make("span", { class: "mark", "aria-hidden": "true" }, MARKS[state] ?? "?"),
+      make("span", { class: "mark", "aria-hidden": "true" }, icon(MARKS[state] ?? WAITING)),
       waveform(outline ?? [], this.#task.avatar?.colour),
       make("span", { class: "what" }, avatar(this.#task.avatar, "face"), make("span", { class: "title", translate: isName }, title),
         make("span", { class: "kind" }, row([kind, ...(detail ?? []).map((text) => isolated(text))], " · ")), this.#changes),
@@ -265,7 +266,7 @@ class Row {
 
   #tell(action) {
     for (const button of this.#inside.querySelectorAll(".actions button")) button.disabled = true; // against a second click
-    tell(this.#owner, "asked", { id: this.#task.id, action: action.name });
+    tell(this.#owner, "asked", { id: this.#task.id, action: action.name, ...(["export", "daw"].includes(action.name) ? { faders: keptFaders() } : {}) });
     setTimeout(() => this.#inside.querySelector(".question") ? this.#leave(action) : this.#again(), 3000);
   }
 
@@ -296,7 +297,7 @@ function differences(older, newer) {
 
 function changed([name, before, after]) {
   const value = (text) => isolated(text, { class: "value", translate: name === tr("Voice") ? "no" : null });
-  return make("span", { class: "change" }, make("span", { class: "name" }, name), " ", value(before), make("span", { class: "to" }, " → "), value(after));
+  return make("span", { class: "change" }, make("span", { class: "name" }, name), " ", value(before), " ", make("span", { class: "to", role: "img", "aria-label": tr("changed to") }, icon(ARROW)), " ", value(after));
 }
 
 /** What changed between two selected conversions; nothing for any others. */

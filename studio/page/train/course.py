@@ -16,11 +16,11 @@ from studio.store.records.conversion import Settings
 
 _MOST_POINTS = 300  # of a curve: no more fit on the page
 _FIRST_EPOCHS = TrainingPlan().epochs  # proposed for a new voice, and on top for a trained one
-_SCORES = (  # name in the history, label, format
-    ("likeness", tr("likeness"), ".3f"),
-    ("content", tr("intelligibility"), ".3f"),
-    ("mel_distance", tr("sound match"), ".2f"),
-    ("pitch_error_cents", tr("tuning error in cents"), ".0f"),
+_SCORES = (  # name in the history, what is said of it, format
+    ("likeness", tr("likeness {score}"), ".3f"),
+    ("content", tr("intelligibility {score}"), ".3f"),
+    ("mel_distance", tr("difference in sound {score} (on unheard recordings)"), ".2f"),
+    ("pitch_error_cents", tr("tuning error {score} cents (on unheard recordings)"), ".0f"),
 )
 _STATES = {
     "pending": UNTRAINED,
@@ -156,11 +156,11 @@ def curves(view: TrainingView, chosen: int | None) -> CurvesData | None:
             ],
         ),
         Chart(
-            title=tr("Sound match with the voice"),
+            title=tr("Difference in sound from the voice"),
             unit=tr("lower is better"),
             lines=[
                 _line(tr("training recordings"), "accent", epochs, "envelope"),
-                _line(tr("held-out recordings"), "range", evaluations, "mel_distance", marks=True),
+                _line(tr("unheard recordings"), "range", evaluations, "mel_distance", marks=True),
             ],
         ),
         Chart(
@@ -221,8 +221,8 @@ def score_rows(view: TrainingView, part: str | None, chosen: int | None) -> list
             value=joined(
                 tr(", "),
                 (
-                    joined(" ", (name, numeral(value, form)))
-                    for score, name, form in _SCORES
+                    said.format(score=numeral(value, form))
+                    for score, said, form in _SCORES
                     if isinstance(value := line.get(score), int | float)
                 ),
             ),

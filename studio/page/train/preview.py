@@ -8,7 +8,7 @@ _WIDTH, _HEIGHT, _STEP = 1000, 400, 10  # of the drawing, in its own units
 _LINES = (  # class, colour, name, where it begins and ends (0..1 of the height), and how soon it gets there
     ("likeness", "accent", tr("likeness"), 0.15, 0.86, 0.22),
     ("words", "range", tr("intelligibility"), 0.55, 0.95, 0.12),
-)  # fmt: skip
+)
 _GRID = 5
 
 

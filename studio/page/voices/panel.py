@@ -54,7 +54,7 @@ class Details:
             self.examine = gr.Button(tr("Check now"), size="sm", visible=False)
             self.report = element("report")
             self.picture = gr.HTML()
-        with gr.Accordion(tr("Training"), open=False, visible=False, elem_id="voice-training") as self.training:
+        with gr.Accordion(tr("Training"), open=True, visible=False, elem_id="voice-training") as self.training:
             self.learned = element("facts")
         self.outputs = [
             self.about, self.recordings, self.examined, self.examine, self.report, self.picture, self.training,

@@ -17,7 +17,7 @@ from studio.store.kinds import TEACHING
 
 _HELP = tr(
     "The imported voice sings the bundled recordings and yours, and a voice of this studio is trained on the "
-    "results. It converts about twenty times as fast, and live. Five minutes of your own recordings make it "
+    "results. It converts about 15 times as fast, and live. Five minutes of your own recordings make it "
     "better."
 )
 

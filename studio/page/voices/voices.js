@@ -11,6 +11,7 @@
 import { avatar } from "./avatar.js";
 import { Listener, iconButton, make, row, tell } from "./dom.js";
 import { Listening } from "./listening.js";
+import { PLAY, PLUS, STOP } from "./shapes.js";
 import { tr } from "./texts.js";
 
 const FILTERS = { gender: tr("Gender"), genre: tr("Genre"), voice_type: tr("Voice type"), base_language: tr("Language") };
@@ -20,7 +21,6 @@ const FEW = 6; // voices: no filters are needed
 const SPEAKS = "speaks"; // which comes in the language of the page; as studio/actions/voices/cards.py has it
 const MOST_USES = 4; // on a card
 const ALL = tr("Hear all on my vocal"), STOPPED = tr("Stop");
-const PLAY = "M7 4.5v15l13-7.5z", STOP = "M6 6h12v12H6z", PLUS = "M11 5h2v6h6v2h-6v6h-2v-6H5v-2h6z";
 
 export class Voices extends Listener {
   #data = null;

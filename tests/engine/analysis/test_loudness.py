@@ -10,6 +10,7 @@ from engine.analysis.loudness import (
     match_loudness,
     measure_loudness,
     quietest_frame,
+    with_level,
     without_rumble,
     without_top,
 )
@@ -119,17 +120,58 @@ def test_without_rumble_removes_dc_offset_and_rumble_and_keeps_the_voice():
     assert without_rumble(np.zeros(1, np.float32)).shape == (1,)
 
 
+@pytest.mark.parametrize("peak", [2.5, 1.05 * CEILING])
 @pytest.mark.parametrize("sample_count", [1, 440, 441, 1000, 44100])
-def test_limit_peaks_respects_the_ceiling_and_keeps_quiet_parts_unchanged(sample_count):
+def test_limit_peaks_respects_the_ceiling_and_keeps_quiet_parts_unchanged(sample_count, peak):
     samples = np.random.default_rng(1).uniform(-0.5, 0.5, (2, sample_count)).astype(np.float32)
     loud = samples.copy()
-    loud[0, sample_count // 2] = 2.5
+    loud[0, sample_count // 2] = peak
     limited = limit_peaks(loud)
     assert np.abs(limited).max() <= CEILING + 1e-6
     assert limited.shape == loud.shape
     far = np.abs(np.arange(sample_count) - sample_count // 2) > 3 * HOP
     np.testing.assert_array_equal(limited[:, far], loud[:, far])
     assert limit_peaks(samples) is samples
+
+
+def test_limit_peaks_rounds_once_what_lies_between_frame_centres():
+    samples = np.random.default_rng(2).uniform(-0.5, 0.5, (1, 100 * HOP)).astype(np.float32)
+    samples[0, 50 * HOP + 7] = 1.7
+    least = CEILING / np.float32(1.7)  # of the hop, and so of the centres on both sides of it
+    gain = np.ones(101)
+    gain[[50, 51]] = least
+    between = np.interp(np.arange(100 * HOP), HOP * np.arange(101), gain).astype(np.float32)
+    np.testing.assert_array_equal(limit_peaks(samples)[0], (samples[0] * between).astype(np.float32))
+
+
+@pytest.mark.parametrize("sizes", [[44_100], [441] * 100, [100, 7, 20_000, 1, 23_992], [0, 440, 43_660]])
+def test_with_level_changes_only_where_the_curve_does_however_the_pieces_are_cut(sizes):
+    samples = np.stack([tone(1.0, level=0.2), tone(1.0, hertz=150.0, level=0.1)])
+    change_db = np.zeros(101)
+    change_db[40:61] = 6.0
+    louder = np.concatenate(list(with_level(np.split(samples, np.cumsum(sizes)[:-1], 1), change_db)), 1)
+    assert louder.dtype == np.float32
+    np.testing.assert_array_equal(louder[:, : 39 * HOP + 1], samples[:, : 39 * HOP + 1])
+    np.testing.assert_array_equal(louder[:, 61 * HOP :], samples[:, 61 * HOP :])
+    inside = slice(40 * HOP, 60 * HOP)
+    np.testing.assert_allclose(louder[:, inside], 10 ** (6 / 20) * samples[:, inside], rtol=1e-5)
+    np.testing.assert_array_equal(np.concatenate(list(with_level([samples], change_db)), 1), louder)
+
+
+@pytest.mark.parametrize("sizes", [[44_100], [441] * 100, [22_100, 22_000]])
+def test_with_level_limits_what_it_makes_louder_without_a_step_between_pieces(sizes):
+    samples = tone(1.0, hertz=100.0, level=0.9)[None]
+    change_db = np.where(np.arange(101) < 70, 12.0, 0.0)
+    louder = np.concatenate(list(with_level(np.split(samples, np.cumsum(sizes)[:-1], 1), change_db)), 1)
+    assert np.abs(louder).max() <= CEILING + 1e-6
+    np.testing.assert_array_equal(louder[:, 71 * HOP :], samples[:, 71 * HOP :])  # a dip lasts 20 ms
+    assert np.abs(np.diff(louder)).max() < 1.5 * np.abs(np.diff(samples)).max()
+
+
+def test_with_level_leaves_loud_samples_alone_that_it_does_not_make_louder():
+    samples = tone(1.0, level=1.0)[None]
+    quieter = np.concatenate(list(with_level([samples], np.where(np.arange(101) < 50, -6.0, 0.0))), 1)
+    np.testing.assert_array_equal(quieter[:, 50 * HOP :], samples[:, 50 * HOP :])
 
 
 @pytest.mark.parametrize(("hertz", "change_db"), [(500.0, 0.0), (6000.0, 0.0), (8000.0, -3.0), (16_000.0, -40.0)])

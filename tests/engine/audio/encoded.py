@@ -147,9 +147,7 @@ def _stored(container: str, codec: str, kind: str, subtype: str, step: float | N
 
 def _coded(container: str, codec: str, muxer: str, encoder: str = "", **expected: Any) -> Kind:
     """A kind that FFmpeg writes."""
-    return Kind(
-        container, codec, lambda samples, rate: with_ffmpeg(samples, rate, encoder or codec, muxer), **expected
-    )  # fmt: skip
+    return Kind(container, codec, lambda samples, rate: with_ffmpeg(samples, rate, encoder or codec, muxer), **expected)
 
 
 def _vorbis(container: str, muxer: str, **expected: Any) -> Kind:

@@ -97,11 +97,12 @@ def test_read_audio_leaves_out_what_an_encoder_put_before_the_sound(tmp_path: Pa
 
 
 UNTOLD = {
-    "no edit list": (of_nobody(aac(**WITHOUT)), 1024), "fragments": (of_nobody(aac("mp4", **FRAGMENTED)), 1024),
+    "no edit list": (of_nobody(aac(**WITHOUT)), 1024),
+    "fragments": (of_nobody(aac("mp4", **FRAGMENTED)), 1024),
     "ADTS": (of_nobody(aac("adts")), 1024),
     "MP3": (with_ffmpeg(SOUND, RATE, "libmp3lame", "mp3", write_xing="0"), 1105),
     "MP3 in WAV": (with_ffmpeg(SOUND, RATE, "libmp3lame", "wav"), 1105),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", UNTOLD)

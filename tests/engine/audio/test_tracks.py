@@ -94,8 +94,9 @@ def test_open_audio_reads_a_track_whose_encoding_can_be_read(tmp_path: Path) -> 
 def test_open_audio_lists_the_tracks_of_a_file(tmp_path: Path) -> None:
     with open_audio(put(tmp_path, several([LOW, HIGH], default=1, titles=["Music", "Voice"]))) as source:
         assert [(one.number, one.title, one.language, one.is_default) for one in source.tracks] == [
-            (1, "Music", "deu", False), (2, "Voice", "deu", True),
-        ]  # fmt: skip
+            (1, "Music", "deu", False),
+            (2, "Voice", "deu", True),
+        ]
         assert [one.channels for one in source.tracks] == [1, 1]
 
 

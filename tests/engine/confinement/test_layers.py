@@ -70,7 +70,7 @@ def test_root_of_its_own_is_whole_or_not_at_all(tmp_path):
 def test_user_of_its_own_has_no_right_but_to_read(tmp_path):
     ended = alone(
         tmp_path,
-        f"from engine.confinement.users import take_own_user; print(take_own_user(), os.getuid() != 0);{TRY}"
+        f"from engine.confinement.linux import take_own_user; print(take_own_user(), os.getuid() != 0);{TRY}"
         "print(tried(lambda: os.open(secret, os.O_WRONLY)), tried(lambda: os.kill(os.getppid(), 0)))\n",
     )
     assert ended.stdout == "True True\n[True, True]\n13 1\n", ended.stderr

@@ -8,12 +8,13 @@ from engine.conversion import edit_preview as module
 from engine.conversion.convert import convert
 from engine.conversion.edit_preview import EditPreview
 from engine.conversion.patches import FADE_FRAMES, MARGIN_FRAMES
-from engine.conversion.pitch_edits import Shift
+from engine.conversion.pitch_edits import ShapeNote, Shift
 from engine.conversion.rerendering import edit_take
 from engine.conversion.settings import ConversionSettings
 from engine.units import FRAME_RATE, HOP, SAMPLE_RATE
 
 NEAR, FAR = Shift(1.0, 1.4, 2.0), Shift(3.4, 3.8, -2.0)
+SHAPED = ShapeNote(1.0, 1.4, formant_shift_semitones=3.0, level_db=-6.0)
 
 
 @pytest.fixture(scope="module")
@@ -30,14 +31,15 @@ def preview(take, voice) -> EditPreview:
     return EditPreview(path, conversion.edit_data, 0, voice, "cpu")
 
 
-@pytest.mark.parametrize("edit", [NEAR, FAR])
+@pytest.mark.parametrize("edit", [NEAR, FAR, SHAPED])
 def test_preview_renders_the_touched_phrase_alone_as_it_will_be_in_the_take(take, voice, preview, edit):
     path, conversion = take
-    heard = preview.render([NEAR, FAR], edit.start_s, edit.end_s)
+    edits = [FAR, SHAPED if edit is SHAPED else NEAR]
+    heard = preview.render(edits, edit.start_s, edit.end_s)
     first, count = round(heard.start_s * SAMPLE_RATE), heard.audio.samples.shape[1]
     assert edit.start_s - MARGIN_FRAMES / FRAME_RATE - 0.05 < heard.start_s < edit.start_s
     assert count < (edit.end_s - edit.start_s + 2 * MARGIN_FRAMES / FRAME_RATE + 0.1) * SAMPLE_RATE
-    whole = edit_take(path, conversion, 0, voice, [NEAR, FAR]).audio.samples
+    whole = edit_take(path, conversion, 0, voice, edits).audio.samples
     seam = FADE_FRAMES * HOP  # where the take fades to what is rendered
     inside = slice(seam, count - seam)
     np.testing.assert_allclose(heard.audio.samples[:, inside], whole[:, first:][:, inside], atol=1e-4)
@@ -60,6 +62,19 @@ def test_preview_reads_and_listens_once_for_all_edits_of_a_place(preview, monkey
     for semitones in (1.0, 2.0, 3.0):
         preview.render([Shift(1.0, 1.4, semitones)], 1.0, 1.4)
     assert (len(opened), len(listened)) == (1, 1)
+
+
+@pytest.mark.parametrize("whole_frames", [0, 10_000])
+def test_prepare_leaves_nothing_to_read_or_analyse_for_the_first_edit_of_a_place(preview, monkeypatch, whole_frames):
+    monkeypatch.setattr(module, "_WHOLE_FRAMES", whole_frames)
+    preview.prepare([FAR], 1.0, 1.4)
+    for name in ("open_audio", "PatchRenderer"):
+        monkeypatch.setattr(module, name, None)
+    for name in ("listen", "detect_pitch"):
+        monkeypatch.setattr(f"engine.features.analysed_windows.{name}", None)
+    monkeypatch.setattr("engine.conversion.rerendering.listen", None)
+    for edit in (Shift(1.0, 1.4, -1.0), SHAPED):
+        assert preview.render([FAR, edit], 1.0, 1.4) is not None
 
 
 def test_preview_of_a_long_stretch_is_its_beginning(preview, monkeypatch):

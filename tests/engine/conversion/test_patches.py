@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from engine.analysis.pitch_statistics import PitchStatistics
 from engine.conversion.edit_data import EditData
 from engine.conversion.patches import FADE_FRAMES, MARGIN_FRAMES, plan_patches
-from engine.conversion.pitch_edits import Draw, FixOctave, Shift, Snap
+from engine.conversion.pitch_edits import Draw, FixOctave, ShapeNote, Shift, Snap
 from engine.conversion.settings import FOLD, ConversionSettings
 from engine.errors import EditError
 from engine.features.sustained_notes import WIDTH
@@ -124,6 +124,23 @@ def test_plan_patches_makes_a_patch_for_an_octave_fix_with_the_same_curve():
     [patch] = plan.patches  # the curve is the same, but the recording is heard otherwise
     assert patch.octaves.max() == 1
     assert cents_off(plan, 0.0, slice(300, 400)) < 6
+
+
+def test_plan_patches_sings_formants_anew_in_step_and_only_makes_a_level_louder():
+    work = edit_data()
+    plan = plan_patches(work, 0, [ShapeNote(3.0, 4.0, formant_shift_semitones=2.0), ShapeNote(8.0, 9.0, level_db=3.0)])
+    moved, louder = plan.patches
+    assert (moved.is_sung_anew, louder.is_sung_anew) == (True, False)
+    assert missing_cycles(work, plan, moved) < 1e-6
+    assert cents_off(plan, 0.0, slice(None)) < 6
+    np.testing.assert_array_equal(louder.pitch.hertz, work.hertz[0, louder.first : louder.last + 1])
+    assert (moved.formants.max(), moved.level_db.max(), louder.formants.max(), louder.level_db.max()) == (2, 0, 0, 3)
+    [other] = plan_patches(work, 0, [ShapeNote(3.0, 4.0, formant_shift_semitones=1.0)]).patches
+    [quieter] = plan_patches(work, 0, [ShapeNote(8.0, 9.0, level_db=-3.0)]).patches
+    assert not moved.is_like(other)
+    assert not louder.is_like(quieter)
+    begin = moved.shortened(50)
+    assert (begin.last - begin.first, len(begin.formants), len(begin.level_db)) == (50, 51, 51)
 
 
 @pytest.mark.parametrize("number", [-1, 2, 10])

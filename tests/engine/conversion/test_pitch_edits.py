@@ -58,7 +58,8 @@ def edits(draw):
     if tool == "smooth":
         return Smooth(start_s, end_s, draw(st.floats(20, 2000)))
     if tool == "note":
-        return ShapeNote(start_s, end_s, *(draw(st.floats(*ends)) for ends in ((0, 2), (0, 2), (-12, 12), (-12, 12))))
+        ranges = (0, 2), (0, 2), (-12, 12), (-12, 12), (-6, 6), (-12, 12)
+        return ShapeNote(start_s, end_s, *(draw(st.floats(*ends)) for ends in ranges))
     if tool == "octave":
         return FixOctave(start_s, end_s, draw(st.sampled_from(["auto", -2, -1, 0, 1, 2])))
     if tool == "snap":
@@ -187,6 +188,44 @@ def test_shape_note_without_changes_does_nothing():
     assert not edit_pitch(pitch, [ShapeNote(1.0, 3.0)]).differs(pitch).any()
 
 
+def test_shape_note_moves_formants_and_level_with_soft_edges_and_keeps_the_pitch():
+    pitch, edit = note_with(), ShapeNote(1.0, 2.0, formant_shift_semitones=-3.0, level_db=6.0)
+    edited = edit_pitch(pitch, [edit])
+    np.testing.assert_array_equal(edited.pitch.hertz, pitch.hertz)
+    for curve, wanted in ((edited.formants, -3.0), (edited.level_db, 6.0)):
+        np.testing.assert_allclose(curve[inside(edit)], wanted, atol=1e-12)
+        assert not curve[untouched(edit, len(pitch))].any()
+        assert curve[100] == pytest.approx(wanted / 2)
+        assert np.abs(np.diff(curve)).max() < abs(wanted) / 3  # over 50 ms
+    assert edited.differs(pitch).any()
+    louder = edit_pitch(pitch, [ShapeNote(1.0, 2.0, level_db=6.0)])
+    assert not louder.is_sung_anew(pitch).any()
+    assert not louder.is_like(edited)
+    assert louder.is_like(edit_pitch(pitch, [ShapeNote(1.0, 2.0, level_db=4.0), ShapeNote(1.0, 2.0, level_db=2.0)]))
+
+
+def test_shape_note_of_two_adjacent_notes_equals_one_long_note():
+    pitch, change = note_with(), {"formant_shift_semitones": 2.0, "level_db": -4.0}
+    two = edit_pitch(pitch, [ShapeNote(1.0, 2.0, **change), ShapeNote(2.0, 3.0, **change)])
+    one = edit_pitch(pitch, [ShapeNote(1.0, 3.0, **change)])
+    np.testing.assert_allclose(two.formants, one.formants, atol=1e-12)
+    np.testing.assert_allclose(two.level_db, one.level_db, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"formant_shift_semitones": 6.0}, r"At 1\.03 s edits that overlap move the formants by more than 12 semi"),
+        ({"level_db": -12.0}, r"At 1\.03 s edits that overlap change the level by more than 24 dB"),
+    ],
+)
+def test_edit_pitch_refuses_formants_and_levels_that_edits_move_too_far_together(change, sentence):
+    most = [ShapeNote(1.0, 2.0, **change)] * 2
+    edit_pitch(note_with(), most)
+    with pytest.raises(SettingsError, match=sentence):
+        edit_pitch(note_with(), [*most, ShapeNote(1.0, 2.0, **change)])
+
+
 def test_draw_follows_its_points_and_holds_the_outer_ones():
     edit = Draw(1.0, 2.0, ((1.2, 60.0), (1.6, 64.0)))
     drawn = edit_pitch(sung(), [edit]).pitch.semitones
@@ -285,14 +324,16 @@ def test_edit_pitch_does_not_refuse_for_a_few_frames_beyond_the_range():
         (lambda: FixOctave(0.0, 1.0, 3), "by must be a whole number from -2 to 2, or the word auto"),
         (lambda: FixOctave(0.0, 1.0, "up"), "by must be"),
         (lambda: ShapeNote(0.0, 1.0, vibrato=2.5), "vibrato must be a number from 0.0 to 2.0"),
-        (lambda: ShapeNote(0.0, 11.0), "A note is 10.0 s long at most: choose a shorter stretch"),
+        (lambda: ShapeNote(0.0, 1.0, formant_shift_semitones=7), "formant_shift_semitones must be a number from -6.0"),
+        (lambda: ShapeNote(0.0, 1.0, level_db=13), "level_db must be a number from -12.0 to 12.0"),
+        (lambda: ShapeNote(0.0, 11.0), "A note is 10.0 s long at most: choose a shorter region"),
         (lambda: Snap(0.0, 1.0, 2.0), "strength must be"),
         (lambda: Snap(0.0, 1.0, 1.0, "H major"), "scale must be one of chromatic"),
         (lambda: Draw(0.0, 1.0, ()), "points must be 1 to 20000"),
         (lambda: Draw(0.0, 1.0, ((0.5, 10.0),)), "note number from 24 to 96"),
         (lambda: Draw(0.0, 1.0, ((0.5, "C4"),)), "note number from 24 to 96"),
         (lambda: Draw(0.0, 1.0, ((0.5, 60.0), (0.5, 61.0))), "follow each other in time"),
-        (lambda: Draw(0.0, 1.0, ((1.5, 60.0),)), "within its stretch, 0 s to 1 s"),
+        (lambda: Draw(0.0, 1.0, ((1.5, 60.0),)), "within its region, 0 s to 1 s"),
     ],
 )
 def test_pitch_edits_refuse_invalid_values_in_a_sentence(make, sentence):
@@ -311,7 +352,7 @@ def test_pitch_edits_refuse_invalid_values_in_a_sentence(make, sentence):
         ([{"tool": "smooth", "start_s": 0, "end_s": 1, "loud": 1}], r"Edit 1 \(smooth\) has a value .*: loud"),
         (
             [{"tool": "smooth", "start_s": 0, "end_s": 1}, {"tool": "smooth", "start_s": 0, "end_s": 0}],
-            r"Edit 2 \(smooth\): A stretch must",
+            r"Edit 2 \(smooth\): A region must",
         ),
         ([{"tool": "smooth", "start_s": 0, "end_s": 1}] * 1001, "1000 edits at most, not 1001"),
     ],

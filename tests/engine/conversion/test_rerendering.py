@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from engine.analysis.envelope import measure_envelope
 from engine.analysis.pitch import detect_pitch
 from engine.analysis.windows import LONGEST_S, cut_windows
 from engine.audio.files import Audio, read_audio, write_audio
@@ -14,7 +15,7 @@ from engine.conversion import convert as conversion_module
 from engine.conversion import rerendering as module
 from engine.conversion.convert import convert, convert_file
 from engine.conversion.patches import FADE_FRAMES, MARGIN_FRAMES, plan_patches
-from engine.conversion.pitch_edits import Draw, FixOctave, Shift, Smooth
+from engine.conversion.pitch_edits import Draw, FixOctave, ShapeNote, Shift, Smooth
 from engine.conversion.renderer import Renderer
 from engine.conversion.rerendering import EarlierEdit, FileTake, edit_file, edit_take
 from engine.conversion.settings import ConversionSettings
@@ -147,6 +148,64 @@ def test_patch_renderer_reproduces_the_take_where_the_pitch_is_unchanged(sung, v
     was = done.takes[0].audio.samples[:, patch.first * HOP : patch.last * HOP]
     again = np.concatenate(list(renderer.render(patch)), 1)
     assert level_db(again - was) < level_db(was) - 50
+
+
+def envelope_of(samples: np.ndarray, place: slice) -> np.ndarray:
+    """The mean log envelope of a part, (BANDS,), nepers."""
+    envelope = measure_envelope(samples, detect_pitch(samples, SAMPLE_RATE))
+    return envelope[place].mean(0)
+
+
+@pytest.mark.parametrize("semitones", [-4.0, 3.0])
+@pytest.mark.parametrize("setting", [0.0, 1.0])
+def test_edit_take_moves_the_formants_of_a_note_as_the_setting_moves_those_of_the_whole(
+    steady, voice, semitones, setting
+):
+    settings = ConversionSettings(formant_shift_semitones=setting)
+    done = convert(steady, voice, settings)
+    wanted = convert(steady, voice, replace(settings, formant_shift_semitones=setting + semitones)).takes[0].audio
+    edits = [ShapeNote(1.2, 1.9, formant_shift_semitones=semitones)]
+    old = done.takes[0].audio.samples
+    new = edit_take(steady, done, 0, voice, edits).audio.samples
+    begin, end = changed(old, new)
+    assert begin >= 1.2 - MARGIN_FRAMES / 100 - 0.03
+    assert end <= 1.9 + MARGIN_FRAMES / 100 + 0.03
+    note, before = slice(126, 185), slice(85, 112)  # before: within the patch
+    was, now, as_set = (envelope_of(samples[0], note) for samples in (old, new, wanted.samples))
+    low = slice(None, 100)
+    assert np.abs(now - as_set)[low].mean() < 0.15 * np.abs(was - as_set)[low].mean()
+    at_rest = np.abs(envelope_of(new[0], before) - envelope_of(old[0], before))[low].mean()
+    assert at_rest < 0.1 * np.abs(was - as_set)[low].mean()
+    assert max(seams_db(done.edit_data, 0, edits, old, new)) < SEAM_DB
+    pitch_was, pitch_now = (detect_pitch(samples[0], SAMPLE_RATE).semitones[note] for samples in (old, new))
+    assert np.median(np.abs(pitch_now - pitch_was)) < 0.03
+    assert np.abs(np.diff(new)).max() < 1.3 * max(np.abs(np.diff(some)).max() for some in (old, wanted.samples))
+
+
+@pytest.mark.parametrize("level_db", [-9.0, 6.0])
+def test_edit_take_makes_a_note_louder_and_renders_nothing(steady, steady_takes, voice, monkeypatch, level_db):
+    monkeypatch.setattr(module.PatchRenderer, "render", None)
+    old = steady_takes.takes[1].audio.samples
+    new = edit_take(steady, steady_takes, 1, voice, [ShapeNote(1.2, 1.9, level_db=level_db)]).audio.samples
+    begin, end = changed(old, new)
+    assert 1.16 < begin < 1.2
+    assert 1.9 < end < 1.94
+    inside = slice(round(1.23 * SAMPLE_RATE), round(1.87 * SAMPLE_RATE))
+    np.testing.assert_allclose(new[:, inside], 10 ** (level_db / 20) * old[:, inside], rtol=1e-5)
+    # it fades over 50 ms: no click
+    steps = np.abs(np.diff(new)).max() / np.abs(np.diff(old)).max()
+    assert steps < 1.05 * max(1.0, 10 ** (level_db / 20))
+
+
+def test_edit_take_combines_pitch_formants_and_level_of_a_note(steady, steady_takes, voice):
+    shift, shape = Shift(1.2, 1.9, 2.0), {"formant_shift_semitones": 2.0}
+    plain, louder = (
+        edit_take(steady, steady_takes, 0, voice, [shift, ShapeNote(1.2, 1.9, **shape, **more)]).audio.samples
+        for more in ({}, {"level_db": -6.0})
+    )
+    inside = slice(round(1.23 * SAMPLE_RATE), round(1.87 * SAMPLE_RATE))
+    np.testing.assert_allclose(louder[:, inside], 10 ** (-6 / 20) * plain[:, inside], rtol=1e-5)
+    np.testing.assert_array_equal(louder[:, : round(1.1 * SAMPLE_RATE)], plain[:, : round(1.1 * SAMPLE_RATE)])
 
 
 # ---- any settings, any recording
@@ -292,6 +351,24 @@ def test_edit_file_reuses_the_patches_of_an_earlier_edit(files, voice, tmp_path,
     samples = read_audio(back.path).samples
     np.testing.assert_array_equal(samples[:, : 3 * SAMPLE_RATE], take[:, : 3 * SAMPLE_RATE])
     np.testing.assert_array_equal(samples[:, 3 * SAMPLE_RATE :], both_samples[:, 3 * SAMPLE_RATE :])
+
+
+def test_edit_file_changes_levels_beside_what_an_earlier_edit_rendered(files, voice, tmp_path):
+    folder, edit_data = files
+    take, shift = FileTake(folder / "in.flac", folder / "take-1.wav", edit_data, 0), Shift(1.0, 1.5, 2.0)
+    louder = ShapeNote(3.5, 4.0, formant_shift_semitones=0.0, level_db=-6.0)
+    one = edit_file(take, tmp_path / "one.wav", voice, [shift])
+    both = edit_file(take, tmp_path / "both.wav", voice, [shift, louder], EarlierEdit(one.path, [shift]))
+    assert both.rendered == 0
+    back = edit_file(take, tmp_path / "back.wav", voice, [louder], EarlierEdit(both.path, [shift, louder]))
+    old, before, now, alone = (
+        read_audio(path).samples for path in (folder / "take-1.wav", one.path, both.path, back.path)
+    )
+    middle, note = 3 * SAMPLE_RATE, slice(round(3.54 * SAMPLE_RATE), round(3.96 * SAMPLE_RATE))
+    np.testing.assert_array_equal(now[:, :middle], before[:, :middle])
+    np.testing.assert_array_equal(alone[:, :middle], old[:, :middle])
+    np.testing.assert_array_equal(alone[:, middle:], now[:, middle:])
+    assert level_db(now[:, note]) - level_db(old[:, note]) == pytest.approx(-6.0, abs=0.01)
 
 
 @pytest.mark.slow

@@ -8,17 +8,17 @@ import torch
 
 from engine.audio.files import Audio
 from engine.conversion.convert import convert
-from engine.conversion.pitch_edits import Shift
+from engine.conversion.pitch_edits import ShapeNote, Shift
 from engine.conversion.rerendering import edit_take
 from engine.conversion.settings import ConversionSettings
 from engine.errors import VoiceError
+from engine.research.onnx_trials import small_model
 from engine.rvc import contentvec
 from engine.rvc.rendering import TorchRendering
 from engine.rvc.sandbox import ModelFileError
 from engine.voices.imported import import_rvc, load_any_voice
 from engine.voices.voice import load_voice
 from tests.engine.rvc.models import checkpoint_of, import_small, use_small_contentvec, write_small_contentvec
-from tests.engine.rvc.test_onnx_models import small_model
 
 REFERENCE = Path(__file__).parents[1] / "rvc" / "reference"
 
@@ -139,6 +139,30 @@ def test_formant_shift_keeps_length(voices):
     audio = vocal()
     take = convert(audio, imported(voices, "v2"), ConversionSettings(formant_shift_semitones=3.0)).takes[0]
     assert take.audio.samples.shape == audio.samples.shape
+
+
+@pytest.mark.parametrize("semitones", [-3.0, 3.0])
+def test_edit_take_moves_the_formants_of_a_note_in_its_time_and_pitch(voices, monkeypatch, semitones):
+    voice, audio, render, given = imported(voices, "v2"), vocal(4.0), TorchRendering.render, []
+
+    def recorded(self, content, hertz, moment):
+        given.append(hertz.clone())
+        return render(self, content, hertz, moment)
+
+    done = convert(audio, voice, ConversionSettings(transpose=0))
+    monkeypatch.setattr(TorchRendering, "render", recorded)
+    old = done.takes[0].audio.samples
+    new = edit_take(audio, done, 0, voice, [ShapeNote(1.5, 2.5, formant_shift_semitones=semitones)]).audio.samples
+    assert new.shape == old.shape
+    there = np.flatnonzero((old != new).any(0)) / 44_100
+    assert 1.0 < there[0] < 1.5
+    assert 2.5 < there[-1] < 3.0
+    [hertz] = given  # the networks render the note at another pitch, and more or fewer frames of it
+    voiced = hertz[hertz > 0].numpy()
+    sung = np.median(voiced[:40])
+    moved = voiced / sung < 0.95 if semitones > 0 else voiced / sung > 1.05
+    assert moved.sum() == pytest.approx(100 * 2 ** (semitones / 12), abs=6)
+    assert np.median(voiced[moved]) == pytest.approx(sung / 2 ** (semitones / 12), rel=0.01)
 
 
 def test_edit_take_renders_only_its_stretch(voices):

@@ -83,7 +83,8 @@ def test_synthesizer_gives_windows_in_a_batch_what_each_gives_alone(song, pitch)
             alone.append(synthesizer(*parts[-1]))
         *tensors, residuals, excitations = zip(*parts, strict=True)
         together = synthesizer(
-            *(torch.cat(one) for one in tensors), type(residuals[0]).stacked(residuals),
+            *(torch.cat(one) for one in tensors),
+            type(residuals[0]).stacked(residuals),
             type(excitations[0]).stacked(excitations),
-        )  # fmt: skip
+        )
     torch.testing.assert_close(together, torch.cat(alone), atol=1e-5, rtol=0)

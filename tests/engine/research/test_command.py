@@ -43,9 +43,9 @@ def test_command_names_a_part_that_does_not_exist(capsys):
 
 
 def test_command_refuses_several_numbers_of_threads_where_a_part_takes_one(capsys):
-    for part, given, said in (("rvc", "1,2", "takes one number"), ("rvc", "0", "invalid"), ("rvc", "two", "invalid")):
+    for given, said in (("1,2", "takes one number"), ("0", "invalid"), ("two", "invalid")):
         with pytest.raises(SystemExit) as caught:
-            main("benchmark", [part, "--threads", given])
+            main("benchmark", ["card", "--section", "steps", "--threads", given])
         assert caught.value.code == 2
         assert said in capsys.readouterr().err
 

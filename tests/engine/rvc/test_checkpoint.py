@@ -164,7 +164,7 @@ def test_extract_reads_a_configuration_that_states_the_width_of_its_content(tmp_
         ({"model": {"enc_p.emb.weight": 0, "sdp.pre.weight": 0}, "iteration": 1}, "VITS"),
         ({"model": {"pre.weight": 0, "emb_uv.weight": 0}, "optimizer": {}}, "so-vits-svc"),
     ],
-)  # fmt: skip
+)
 def test_extract_names_the_program_of_other_models(tmp_path, content, said):
     path = saved(tmp_path, content)
     with pytest.raises(ModelFileError, match=f"is a model of {said}"):

@@ -95,10 +95,11 @@ def test_generator_from_accepts_the_newer_names_of_weight_norm():
     facts, _, weights = reference("v2")
     configuration = from_checkpoint(facts["config"], "v2", 1, 3)
     newer = {
-        name.replace("weight_g", "parametrizations.weight.original0")
-        .replace("weight_v", "parametrizations.weight.original1"): value
+        name.replace("weight_g", "parametrizations.weight.original0").replace(
+            "weight_v", "parametrizations.weight.original1"
+        ): value
         for name, value in weights.items()
-    }  # fmt: skip
+    }
     old, new = (generator_from(configuration, one).state_dict() for one in (weights, newer))
     assert all(torch.equal(old[name], new[name]) for name in old)
 

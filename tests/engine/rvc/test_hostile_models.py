@@ -9,11 +9,11 @@ import torch
 from engine.audio.files import Audio, write_audio
 from engine.conversion.convert import convert
 from engine.datasets.teaching import TeachingSource, teaching_recordings
+from engine.research.onnx_trials import LONGER_THAN_TRIALS, fault, hostile, memory, model_with, work
 from engine.rvc import contentvec, sandbox
 from engine.rvc.rendering import Moment
 from engine.rvc.sandbox import ModelFileError
 from engine.voices.imported import import_rvc, load_any_voice
-from tests.engine.rvc.hostile import LONGER_THAN_TRIALS, fault, hostile, memory, model_with, work
 from tests.engine.rvc.models import checkpoint_of, use_small_contentvec, write_small_contentvec
 
 pytestmark = pytest.mark.system

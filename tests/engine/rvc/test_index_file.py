@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file
 
 from engine.rvc.index_file import parse_index, read_index
-from engine.rvc.retrieval import nearest_vectors
+from engine.rvc.rendering import nearest_vectors
 from engine.rvc.sandbox import ModelFileError
 from engine.voices.imported import import_rvc
 from tests.engine.rvc.models import checkpoint_of
@@ -39,7 +39,7 @@ def test_nearest_vectors_searches_one_long_list_in_pieces(monkeypatch):
     """A flat index is one list: the nearest of all, whichever piece they lie in."""
     found = load_file(REFERENCE / "nearest.safetensors")
     vectors = torch.from_numpy(parse_index(INDEX).vectors.copy())
-    monkeypatch.setattr("engine.rvc.retrieval._VECTORS_AT_ONCE", 7)
+    monkeypatch.setattr("engine.rvc.rendering._VECTORS_AT_ONCE", 7)
     nearest = nearest_vectors(found["content"], vectors, torch.tensor([0, 40]), torch.zeros(1, 256), 1)
     for row, content in zip(nearest, found["content"], strict=True):
         squares, places = (vectors.float() - content).square().sum(1).topk(8, largest=False)

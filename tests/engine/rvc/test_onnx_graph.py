@@ -5,9 +5,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from engine.research.onnx_trials import REAL, WHOLE, add, constant, model_with
 from engine.rvc.onnx_graph import inspect_graph
 from engine.rvc.sandbox import ModelFileError
-from tests.engine.rvc.hostile import REAL, WHOLE, add, constant, model_with
 
 
 def loop(model):

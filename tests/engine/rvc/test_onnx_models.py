@@ -1,7 +1,5 @@
 """Both dialects, in small graphs: a gain on the mean of the content, spread over the samples of each frame."""
 
-import json
-
 import numpy as np
 import onnx
 import pytest
@@ -9,48 +7,13 @@ import torch
 from onnx import TensorProto, helper
 
 from engine.networks.excitation import noise_at
-from engine.rvc.onnx_models import _DIALECTS, inspect, onnx_from_json, read_onnx
+from engine.research.onnx_trials import small_model
+from engine.rvc.onnx_models import inspect, onnx_from_json, read_onnx
 from engine.rvc.rendering import Moment, OnnxRendering
 from engine.rvc.sandbox import ModelFileError, ModelProcess
 from engine.voices.imported import import_rvc
 
 RATE, FRAMES = 32_000, 40
-
-
-def small_model(path, dialect=0, width=256, pitched=True, rate=RATE, extra=(), speakers=0, stated=None):
-    """Write samples (1, 1, frames * hop): the mean of each frame's content, plus noise drawn inside or given."""
-    names, hop = _DIALECTS[dialect], rate // 100
-    real, whole = TensorProto.FLOAT, TensorProto.INT64
-    inputs = [(names.content, real, (1, "frames", width)), (names.length, whole, (1,)), (names.speaker, whole, (1,))]
-    if pitched:
-        inputs += [(names.pitch, whole, (1, "frames")), (names.hertz, real, (1, "frames"))]
-    if names.noise:
-        inputs.append((names.noise, real, (1, 192, "frames")))
-    inputs += [(name, real, (1,)) for name in extra]
-    nodes = [
-        helper.make_node("ReduceMean", [names.content, "last"], ["mean"]),  # (1, frames, 1)
-        helper.make_node("Expand", ["mean", "shape"], ["spread"]),
-        helper.make_node("Reshape", ["spread", "flat"], ["held"]),
-        helper.make_node("RandomNormalLike", ["held"], ["noise"], scale=0.01),
-        helper.make_node("Add", ["held", "noise"], ["audio"]),
-    ]
-    if speakers:
-        nodes[0].output[0] = "plain"
-        nodes[1:1] = [
-            helper.make_node("Gather", ["table", names.speaker], ["own"]),
-            helper.make_node("Add", ["plain", "own"], ["mean"]),
-        ]
-    constants = {"last": [2], "shape": [1, 1, hop], "flat": [1, 1, -1]}
-    stored = [helper.make_tensor(name, whole, [len(values)], values) for name, values in constants.items()]
-    if speakers:
-        stored.append(helper.make_tensor("table", real, [speakers], [0.1 * number for number in range(speakers)]))
-    out = [helper.make_tensor_value_info("audio", real, (1, 1, "samples"))]
-    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info(*one) for one in inputs], out, stored)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
-    if stated is not None:
-        helper.set_model_props(model, {"metadata": json.dumps(stated)})
-    onnx.save(model, path)
-    return path
 
 
 def inspected(path):

@@ -8,6 +8,7 @@ import struct
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,7 +19,6 @@ import pytest
 from engine.errors import VoiceError
 from engine.rvc import sandbox, sandbox_process
 from engine.rvc.sandbox import ModelFileError, ModelProcess, run_apart
-from tests.waiting import wait_until
 
 pytestmark = pytest.mark.system
 
@@ -27,6 +27,13 @@ HERE = "tests.engine.rvc.test_sandbox"
 
 
 # ---- what the tests have done there
+
+
+def until(look: Callable[[], bool]) -> None:
+    """Wait as `tests.waiting` does, which a confined process, that imports this file, cannot import."""
+    from tests.waiting import wait_until
+
+    wait_until(look)
 
 
 def fill_memory(*_):
@@ -214,7 +221,7 @@ def test_process_without_calls_ends_and_the_next_call_starts_another(process, mo
     """Also where it ends just when it is called."""
     monkeypatch.setattr(sandbox, "_IDLE_S", 0.01)
     _, pid = process.call("doubled", [1])[0]
-    wait_until(lambda: psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+    until(lambda: psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
     if not noticed:
         monkeypatch.setattr(sandbox_process.Running, "has_ended", False)
     monkeypatch.setattr(sandbox, "_IDLE_S", 60.0)
@@ -292,4 +299,4 @@ def test_process_ends_with_its_parent_in_the_middle_of_a_call(path):
         child = psutil.Process(int(parent.stdout.readline()))
         parent.kill()
         parent.wait()
-    wait_until(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE)
+    until(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE)

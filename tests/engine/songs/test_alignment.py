@@ -132,7 +132,7 @@ UNSHARED = {
     "a note and a longer one": lambda sung: (tone(220, 3, 7), tone(220, 13, 7) + chords(13)),
     "a loop and its repetition": lambda sung: (chords(2), np.tile(chords(2), 6)),
     "a phrase and its repetition": lambda sung: (sung[: 2 * SAMPLE_RATE], np.tile(sung[: 2 * SAMPLE_RATE], 5)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("pair", UNSHARED)

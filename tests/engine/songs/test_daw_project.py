@@ -10,10 +10,11 @@ import pytest
 
 from engine.analysis.timeline import Timeline
 from engine.songs.daw_project import StemTrack, daw_project
+from engine.songs.mixing import Fader
 
 NAME = 'Söng & "co" <1>'
 STEMS = (
-    StemTrack("recording", "stems/a - b.wav", 44_100, 1, heard=False),
+    StemTrack("recording", "stems/a - b.wav", 44_100, 1, Fader(mute=True)),
     StemTrack("Mia 1", "stems/m.wav", 48_000, 2),
 )
 INSTALLED_WITHIN_S = 600.0
@@ -32,12 +33,14 @@ def project(written) -> Element:
 def test_daw_project_places_each_stem_where_it_begins_in_the_song(project):
     clips = project.findall("./Arrangement/Lanes/Lanes/Clips/Clip")
     assert [(one.get("name"), float(one.get("time")), float(one.get("duration"))) for one in clips] == [
-        ("recording", 12.0, 5.25), ("Mia 1", 12.0, 5.25),  # 8 s and 3.5 s at 90 beats a minute
-    ]  # fmt: skip
+        ("recording", 12.0, 5.25),
+        ("Mia 1", 12.0, 5.25),  # 8 s and 3.5 s at 90 beats a minute
+    ]
     sounds = project.findall(".//Audio")
     assert [(one.get("sampleRate"), one.get("channels"), one.get("duration")) for one in sounds] == [
-        ("44100", "1", "3.5"), ("48000", "2", "3.5"),
-    ]  # fmt: skip
+        ("44100", "1", "3.5"),
+        ("48000", "2", "3.5"),
+    ]
     assert [one.get("path") for one in project.findall(".//File")] == [one.file for one in STEMS]
 
 
@@ -45,9 +48,29 @@ def test_daw_project_has_tempo_bars_markers_and_mutes_what_is_not_heard(project)
     assert project.find("./Transport/Tempo").get("value") == "90"
     assert project.find("./Transport/TimeSignature").attrib.items() >= {"numerator": "3", "denominator": "4"}.items()
     assert [(float(one.get("time")), one.get("name")) for one in project.findall(".//Markers/Marker")] == [
-        (12.75, "phrase 1"), (15.0, "phrase 2"),
-    ]  # fmt: skip
+        (12.75, "phrase 1"),
+        (15.0, "phrase 2"),
+    ]
     assert [one.get("value") for one in project.findall(".//Channel/Mute")] == ["true", "false"]
+
+
+def test_daw_project_has_level_place_and_solo_of_each_track():
+    stems = [StemTrack(name, f"{name}.wav", 44_100, 1, fader) for name, fader in {
+        "left": Fader(-6.0, pan=-1.0), "soloed": Fader(solo=True, pan=0.5), "closed": Fader(-60.0, mute=True),
+    }.items()]  # fmt: skip
+    project = fromstring(daw_project("x", stems, 2.0, Timeline())["project.xml"])
+    gains, places = ([float(one.get("value")) for one in project.iter(kind)] for kind in ("Volume", "Pan"))
+    assert gains == pytest.approx([10 ** (-6 / 20), 1.0, 0.0, 1.0])
+    assert places == [0.0, 0.75, 0.5]
+    assert [one.get("solo") for one in project.iter("Channel")] == ["false", "true", "false", "false"]
+
+
+def test_daw_project_keeps_the_balance_where_a_track_is_louder_than_faders_go():
+    stems = [StemTrack("loud", "a.wav", 44_100, 1, Fader(12.0)), StemTrack("as it is", "b.wav", 44_100, 1)]
+    project = fromstring(daw_project("x", stems, 2.0, Timeline())["project.xml"])
+    loud, usual, master = (float(one.get("value")) for one in project.iter("Volume"))
+    assert loud == pytest.approx(2.0)  # the most that there is
+    assert [loud * master, usual * master] == pytest.approx([10 ** (12 / 20), 1.0])
 
 
 def test_daw_project_refers_to_what_it_has(project):

@@ -39,7 +39,7 @@ def test_checked_separator_refuses_a_changed_file(tmp_path):
 
 
 def test_checked_separator_names_the_fetch_command_if_no_file_is_stored(tmp_path):
-    with pytest.raises(SeparationError, match=r"separation fetch \(166 MB\)"):
+    with pytest.raises(SeparationError, match=r"separation fetch where the studio runs \(166 MB\)"):
         checked_separator(tmp_path)
 
 

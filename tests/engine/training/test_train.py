@@ -511,23 +511,20 @@ def test_train_halves_the_batch_when_out_of_memory_and_reports_it(clips, tmp_pat
     assert "batch size is now 2" in read_history(tmp_path).events[0]["text"]
 
 
-def test_train_raises_a_training_error_if_memory_never_suffices(clips, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("met", "error", "words"),
+    [
+        (MemoryError(), TrainingError, "not enough memory"),  # however small the batch
+        (RuntimeError("shapes do not fit"), RuntimeError, "shapes"),
+    ],
+)
+def test_train_raises_what_no_smaller_batch_mends(clips, tmp_path, monkeypatch, met, error, words):
     def step(*_):
-        raise MemoryError
+        raise met
 
     monkeypatch.setattr(FineTuning, "step", step)
     skip_estimates(monkeypatch)
-    with pytest.raises(TrainingError, match="not enough memory"):
-        train(clips, PLAN, tmp_path)
-
-
-def test_train_raises_other_runtime_errors_unchanged(clips, tmp_path, monkeypatch):
-    def step(*_):
-        raise RuntimeError("shapes do not fit")
-
-    monkeypatch.setattr(FineTuning, "step", step)
-    skip_estimates(monkeypatch)
-    with pytest.raises(RuntimeError, match="shapes"):
+    with pytest.raises(error, match=words):
         train(clips, PLAN, tmp_path)
 
 

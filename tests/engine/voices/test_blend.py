@@ -286,7 +286,7 @@ def test_blend_voices_credits_both_sources_and_keeps_both_consents(anna, bert):
         ("only for Anna and CC-BY-4.0", "CC-BY-SA-4.0", "only for Anna and CC-BY-4.0 and CC-BY-SA-4.0"),
         ("only for Anna and CC-BY-4.0", "CC-BY-4.0", "only for Anna and CC-BY-4.0 (partly CC-BY-4.0)"),
     ],
-)  # fmt: skip
+)
 def test_blend_voices_combines_both_licences(anna, bert, first, second, blended):
     voices = (replace(voice, card=replace(voice.card, licence=text)) for voice, text in ((anna, first), (bert, second)))
     assert blend_voices(*voices, 0.5, "Mia", "mia").card.licence == blended

@@ -16,7 +16,6 @@ from engine.voices.card import (
     PREVIEW_FILE,
     STUDIO_VOICES,
     WEIGHTS_FILE,
-    VoiceCard,
     card_text,
     list_voices,
     load_card,
@@ -25,13 +24,7 @@ from engine.voices.card import (
 )
 from engine.voices.card_rules import LONGEST_IDENTIFIER, is_identifier
 from studio.settings.environment import load_settings
-
-CARD = VoiceCard(
-    id="anna", name="Anna", gender="female", age="adult", description="A clear voice.", base_language="de",
-    traits=["clear", "warm", "natural"], genre="pop", voice_type="alto", vocal_range={"min": "F3", "max": "D5"},
-    pitch=PitchStatistics(53.0, 58.5, 70.0), bandwidth_hertz=16_000, licence="CC0-1.0", source="a test",
-    consent={"statement": "yes", "by": "Anna", "date": "2025-01-01"},
-)  # fmt: skip
+from tests.engine.voices.test_voice import CARD
 
 
 @pytest.fixture

@@ -185,9 +185,11 @@ def test_export_voice_accepts_and_import_voice_refuses_an_earlier_format(home, t
 
 def test_export_voice_refuses_a_damaged_voice(home, tmp_path):
     shutil.copytree(home, tmp_path / "anna")
-    (tmp_path / "anna" / "weights.safetensors").write_bytes(b"")
-    with pytest.raises(VoiceError, match="missing or damaged"):
-        export_voice(tmp_path / "anna", tmp_path / "anna.zip")
+    weights = load_file(home / "weights.safetensors")
+    for damaged in (b"", save(weights | {"timbre": weights["timbre"] * float("nan")})):
+        (tmp_path / "anna" / "weights.safetensors").write_bytes(damaged)
+        with pytest.raises(VoiceError, match="missing or damaged"):
+            export_voice(tmp_path / "anna", tmp_path / "anna.zip")
     shutil.copy(home / "weights.safetensors", tmp_path / "anna")
     (tmp_path / "anna" / "preview.wav").write_bytes(b"sound")
     with pytest.raises(VoiceError, match="preview in the folder of 'anna' is not a short wave file"):

@@ -1,10 +1,11 @@
 """A server of its own stands for the place that a fetched file comes from."""
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import ClassVar
+
+from tests.servers import serving
 
 CONTENT = bytes(range(256)) * 4096
 
@@ -34,9 +35,5 @@ def served(content: bytes = CONTENT) -> Iterator[str]:
     """Serve some bytes; yields their address, beside which nothing is."""
     Server.asked, Server.content = [], content
     server = ThreadingHTTPServer(("127.0.0.1", 0), Server)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_address[1]}/there"
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with serving(server):
+        yield f"http://127.0.0.1:{server.server_address[1]}/there"

@@ -139,7 +139,7 @@ def test_fetch_says_that_the_data_folder_cannot_be_written_to(studio, pinned, mo
 
 
 def test_refuse_without_separator_names_the_fetch_command(studio):
-    with pytest.raises(WrongState, match="separation fetch on the machine that serves this") as error:
+    with pytest.raises(WrongState, match="separation fetch where the studio runs") as error:
         refuse_without_separator(studio.settings)
     assert error.value.code == "no_separator"
 

@@ -91,6 +91,24 @@ def test_export_project_can_be_opened_by_a_daw_which_plays_the_last_take_with_a_
         assert heard(fromstring(archive.read("project.xml"))) == ["Kathleen take 1"]
 
 
+def test_export_project_has_the_faders_of_its_takes(studio, song, tmp_path):
+    conversions = [one["id"] for one in project_view(studio, studio.local, song, "", 0.0)["conversions"]]
+    first, last = conversions[-1], conversions[0]
+    faders = {
+        f"{first} 1": {"gain_db": -6.0, "pan": -0.5, "mute": False, "solo": False},
+        f"{last} 1": {"gain_db": 3.0, "pan": 0.0, "mute": None, "solo": False},
+    }
+    with zipfile.ZipFile(export_project(studio, studio.local, song, tmp_path, faders=faders)) as archive:
+        project = fromstring(archive.read("project.xml"))
+    assert heard(project) == ["Kathleen take 1", "Kathleen take 2"]
+    tracks = {one.get("name"): one.find("Channel") for one in project.iter("Track")}
+    volumes = {name: float(channel.find("Volume").get("value")) for name, channel in tracks.items()}
+    assert volumes["Kathleen take 1"] == pytest.approx(10 ** (-6 / 20))
+    assert volumes["Kathleen take 2"] == pytest.approx(10 ** (3 / 20))
+    assert volumes["recording"] == volumes["Master"] == 1.0
+    assert tracks["Kathleen take 1"].find("Pan").get("value") == "0.25"
+
+
 def heard(project: Element) -> list[str | None]:
     """Return the tracks that are not muted."""
     tracks = [one for one in project.iter("Track") if one.find("./Channel/Mute") is not None]
@@ -111,6 +129,11 @@ def test_project_zip_is_rebuilt_only_after_a_change(studio, song):
     change_project(studio, studio.local, song, "Other")
     assert project_zip(studio, studio.local, song, "", 0.0)["url"] != first["url"]
     assert len(list(studio.storage.list_keys("packages"))) == 1
+    plain = project_zip(studio, studio.local, song, "", 0.0)["url"]
+    task = project_view(studio, studio.local, song, "", 0.0)["conversions"][0]["id"]
+    moved, others = {f"{task} 1": {"gain_db": -3.0}}, {"of-another-project 1": {"gain_db": -3.0}}
+    assert project_zip(studio, studio.local, song, "", 0.0, faders=others)["url"] == plain
+    assert project_zip(studio, studio.local, song, "", 0.0, faders=moved)["url"] != plain
 
 
 def test_export_project_refuses_a_project_without_takes_and_a_missing_folder(studio, recording, song, tmp_path):

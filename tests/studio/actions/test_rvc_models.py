@@ -21,10 +21,10 @@ from studio.actions.voices.voice import model_view, models_view
 from studio.commands.cli import main
 from studio.errors import NotFound, NotReadable, Unavailable, WrongState
 from studio.store.accounts import create_account
+from tests.command_line import run
 from tests.engine.rvc.models import REFERENCE, checkpoint_of, use_small_contentvec, work_in_this_process
 from tests.engine.rvc.test_index_file import INDEX
 from tests.studio.actions.pinned_files import served
-from tests.studio.commands.test_voices import run
 
 
 @pytest.fixture
@@ -130,12 +130,12 @@ def test_fetch_keeps_no_wrong_contentvec_and_names_rvc_use_when_unavailable(stud
 
 def test_rvc_fetch_shows_source_and_licence_and_asks_first(published, monkeypatch):
     monkeypatch.setattr("engine.rvc.sources.SOURCES", (published,))
-    refused = run("rvc", "fetch", answer="n\n")
+    refused = run("rvc", "fetch", given="n\n")
     assert refused.exit_code == 1
     for said in ("licence MIT", published.url, "Qian et al. (2022)", "Fetch it?"):
         assert said in refused.stderr
     assert not network.contentvec_path().exists()
-    fetched = run("rvc", "fetch", answer="y\n")
+    fetched = run("rvc", "fetch", given="y\n")
     assert fetched.exit_code == 0, fetched.stderr
     assert network.contentvec_path().exists()
 

@@ -17,7 +17,6 @@ import soundfile
 from rich.progress import Progress
 from typer import Context
 from typer.main import get_command
-from typer.testing import CliRunner
 
 import engine.voices.card
 from engine.audio.files import read_audio
@@ -25,15 +24,12 @@ from studio.commands.cli import app, main
 from studio.commands.demo import bundled_sample
 from studio.commands.failures import STOPPED
 from studio.commands.program import installed_name
+from tests.command_line import assert_one_sentence, run
 
 RATE = 44_100
 API_FIELDS = {
     "id", "name", "gender", "age", "description", "base_language", "traits", "genre", "voice_type", "vocal_range",
 }  # fmt: skip
-
-
-def run(*arguments: object):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "200"})
 
 
 def vocal(seconds: float) -> np.ndarray:
@@ -45,13 +41,6 @@ def vocal(seconds: float) -> np.ndarray:
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch) -> Path:
-    """An empty folder, which is the current one."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
 def source(here) -> Path:
     soundfile.write(here / "vocal.wav", vocal(1.5), RATE)
     return here / "vocal.wav"
@@ -60,15 +49,6 @@ def source(here) -> Path:
 def names(folder: Path) -> list[str]:
     """All that lies in a folder, hidden files too."""
     return sorted(path.name for path in folder.iterdir())
-
-
-def assert_one_sentence(result, status: int = 1) -> None:
-    assert result.exit_code == status
-    assert result.stdout == ""
-    [sentence] = result.stderr.splitlines()
-    assert sentence.endswith(".")
-    assert "Traceback" not in sentence
-    assert "Error" not in sentence
 
 
 # ---- convert
@@ -403,10 +383,11 @@ def test_convert_refuses_an_invalid_option_value_and_names_the_problem(here, sou
 @pytest.mark.parametrize(
     "command",
     [
-        ("convert", "-o", "vocal.wav/below-a-file.wav"), ("analyse", "--plot", "vocal.wav/below-a-file.png"),
+        ("convert", "-o", "vocal.wav/below-a-file.wav"),
+        ("analyse", "--plot", "vocal.wav/below-a-file.png"),
         ("analyse", "--plot", "no-such-folder/song.png"),
     ],
-)  # fmt: skip
+)
 def test_convert_and_analyse_refuse_an_output_path_without_a_parent_folder(here, source, command):
     name, *output = command
     assert_one_sentence(run(name, source, *output))
@@ -478,7 +459,7 @@ def test_convert_leaves_no_partial_result_when_interrupted(here, monkeypatch, ta
     result = run("convert", "long.wav", "--takes", takes)
     assert asked
     assert asked[0] < 1.0
-    assert_one_sentence(result, STOPPED)
+    assert_one_sentence(result, "Stopped", status=STOPPED)
     assert names(here) == ["long.kathleen.wav", "long.wav"]
     assert (here / "long.kathleen.wav").read_bytes() == b"an earlier result"
 
@@ -727,10 +708,11 @@ def test_convert_names_results_of_long_names_so_that_they_fit(here, stem):
     [
         ["convert", "vocal.wav", "-o", "y" * 300 + ".wav"],
         ["comp", "vocal.wav", "vocal.wav", "--choose", "1", "-o", "y" * 300 + ".wav"],
-        ["mix", "vocal.wav", "vocal.wav", "-o", "y" * 300 + ".wav"], ["report", "y" * 300],
+        ["mix", "vocal.wav", "vocal.wav", "-o", "y" * 300 + ".wav"],
+        ["report", "y" * 300],
         ["voices", "export", "koguchi", "-o", "y" * 300],
     ],
-)  # fmt: skip
+)
 def test_commands_report_names_that_are_too_long(source, arguments):
     done = run(*arguments)
     assert done.exit_code == 1

@@ -6,16 +6,11 @@ import zipfile
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from engine.audio.files import AudioWriter
 from engine.provenance.installation import Installation
 from engine.provenance.statement import Statement
-from studio.commands.cli import app
-
-
-def run(*arguments: object):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+from tests.command_line import run
 
 
 @pytest.fixture

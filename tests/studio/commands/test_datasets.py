@@ -9,17 +9,12 @@ import numpy as np
 import pytest
 import soundfile
 from rich.progress import Progress
-from typer.testing import CliRunner
 
-from studio.commands.cli import app
 from studio.commands.failures import STOPPED
+from tests.command_line import assert_one_sentence, run
 
 RATE = 44_100
 SECONDS = 7.0  # of each of two recordings, which is just enough of a voice
-
-
-def run(*arguments: object):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "200"})
 
 
 def sung(seconds: float, hertz: float = 180.0) -> np.ndarray:
@@ -51,15 +46,6 @@ def package(here) -> Path:
         for number in (1, 2):
             made.write(here / "songs" / f"{number}.wav", f"audio/{number}.wav")
     return here / "voice.zip"
-
-
-def assert_one_sentence(result, *words: str, status: int = 1) -> None:
-    assert result.exit_code == status
-    assert result.stdout == ""
-    [sentence] = result.stderr.splitlines()
-    assert sentence.endswith(".")
-    for word in words:
-        assert word in sentence
 
 
 def left(home: Path) -> list[str]:

@@ -2,26 +2,22 @@
 
 import json
 import struct
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from engine.audio.files import AudioWriter, open_audio
 from engine.audio.session_metadata import Marker, SessionPlace, place_of
 from engine.provenance.verification import verify
-from studio.commands.cli import app
+from tests import command_line
 from tests.engine.audio.encoded import several, tone, with_ffmpeg
+
+pytestmark = pytest.mark.usefixtures("here")
 
 RATE = 48_000
 PLACE = SessionPlace(RATE, 48_000 * 3600 + 12_345, (Marker(24_000, b"verse"),))
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def sung(seconds: float = 1.5, hertz: float = 220.0) -> np.ndarray:
@@ -32,10 +28,7 @@ def sung(seconds: float = 1.5, hertz: float = 220.0) -> np.ndarray:
     return (0.15 * buzz * np.sin(np.pi * time_s / seconds))[None].astype(np.float32)
 
 
-def run(*arguments: object, code: int = 0):
-    told = CliRunner().invoke(app, [str(one) for one in arguments], env={"COLUMNS": "200"})
-    assert told.exit_code == code, told.stderr
-    return told
+run = partial(command_line.run, code=0)
 
 
 def test_convert_and_analyse_read_the_track_that_players_play_or_another(here: Path) -> None:

@@ -7,14 +7,9 @@ import time
 import numpy as np
 import pytest
 import soundfile
-from typer.testing import CliRunner
 
-from studio.commands.cli import app
+from tests.command_line import run
 from tests.waiting import PATIENCE_S
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.fixture
@@ -28,6 +23,7 @@ def vocal(tmp_path):
 def test_live_converts_a_file_and_keeps_its_length(home, vocal, tmp_path):
     done = run("live", "--input", vocal, "--output", tmp_path / "out.wav", "--voice", "koguchi", "--content", "student")
     assert done.exit_code == 0, done.output
+    assert "live this would come 195 ms later" in done.stderr  # 125, its reserve of 60, and a device's piece of 10
     samples, rate = soundfile.read(tmp_path / "out.wav")
     assert (len(samples), rate) == (48_000, 48_000)
     assert np.abs(samples[24_000:]).max() > 0.01
@@ -48,8 +44,18 @@ def test_live_warns_of_a_file_without_a_voice_and_refuses_silence(home, tmp_path
 
 def test_live_refuses_a_missing_output_overwriting_and_an_invalid_block_length(home, vocal):
     assert "name it with --output" in run("live", "--input", vocal).output
+    for name in ("CABLE Input (VB-Audio)", "3", "out.txt"):
+        assert f'"{name}" is not the name of an audio file' in run("live", "--input", vocal, "--output", name).output
     assert "would overwrite" in run("live", "--input", vocal, "--output", vocal).output
-    assert "multiple of 20" in run("live", "--input", vocal, "--block-ms", "50").output
+    assert "multiple of 20" in run("live", "--block-ms", "50").output
+
+
+@pytest.mark.parametrize("option", ["--second-output", "--record"])
+def test_live_refuses_options_of_devices_beside_a_recording(home, vocal, tmp_path, option):
+    target = tmp_path / "out.wav"
+    refused = run("live", "--input", vocal, "--output", target, option, "phones")
+    assert (refused.exit_code, target.exists()) == (1, False)
+    assert refused.stderr == f"{option} is for devices: leave it out for a recording.\n"
 
 
 class Card:
@@ -64,6 +70,7 @@ class Card:
     def __init__(self, rate=48_000, ends_after=None, opens=True, gains=(1.0,)):
         self.rate, self.ends_after, self.opens, self.heard = rate, ends_after, opens, []
         self.gains, self.rates = gains, []  # of its inputs
+        self.outputs, self.second_ends_after, self.beside, self.played = ["phones"], None, [], {}  # of second ones
         self.devices, self.away = [], 0  # that were opened, and how often it is not there yet
 
     def _terminate(self):
@@ -81,6 +88,15 @@ class Card:
     def query_devices(self, device=None, kind=None):
         return {"name": kind, "default_samplerate": float(self.rate), "max_input_channels": len(self.gains)}
 
+    def OutputStream(self, samplerate, blocksize, callback, channels, device, **_):  # PortAudio's name
+        if device not in self.outputs:
+            raise ValueError(f"No output device matching {device!r}")
+        return SecondOfCard(self, samplerate, blocksize, callback)
+
+    def play(self, samples, rate, device, blocking):
+        assert blocking
+        self.played[device] = samples, rate
+
     def Stream(self, samplerate, blocksize, callback, channels, device, **_):  # PortAudio's name
         if not self.opens or channels[0] > len(self.gains) or self.away > 0:
             raise self.PortAudioError("Device unavailable")
@@ -89,9 +105,10 @@ class Card:
         return CardStream(self, samplerate, blocksize, callback, self.gains[: channels[0]])
 
 
-class CardStream:
-    def __init__(self, card, rate, blocksize, callback, gains):
-        self.gains = np.array(gains)
+class PretendedStream:
+    """Calls back from a thread of its own, which `run` is, until it is left."""
+
+    def __init__(self, card, rate, blocksize, callback):
         self.card, self.size, self.rate, self.callback, self.active = card, blocksize, rate, callback, True
         self.thread = threading.Thread(target=self.run, daemon=True)
 
@@ -102,6 +119,12 @@ class CardStream:
     def __exit__(self, *_):
         self.active = False
         self.thread.join(PATIENCE_S)
+
+
+class CardStream(PretendedStream):
+    def __init__(self, card, rate, blocksize, callback, gains):
+        super().__init__(card, rate, blocksize, callback)
+        self.gains = np.array(gains)
 
     def run(self):
         number = 0
@@ -120,12 +143,60 @@ class CardStream:
         self.active = False
 
 
+class SecondOfCard(PretendedStream):
+    """A second output, with a clock of its own."""
+
+    def run(self):
+        while self.active and len(self.card.beside) != self.card.second_ends_after:
+            played = np.full((self.size, 1), 9.0, np.float32)
+            self.callback(played, self.size, None, None)
+            self.card.beside.append(played[:, 0])
+            time.sleep(self.size / self.rate)
+        self.active = False
+
+
 def sing(card, monkeypatch, *arguments, work=0.1, patience=0):
     monkeypatch.setattr("engine.live.delay_measurement.warm_up", lambda _: work)  # whatever else the machine does
     monkeypatch.setattr("studio.commands.live._LOOKS_EVERY_S", 0.01)
     monkeypatch.setattr("studio.commands.live._BACK_WITHIN_S", 0.01 * patience)
     monkeypatch.setitem(sys.modules, "sounddevice", card)
     return run("live", "--content", "student", "--block-ms", "160", *arguments)
+
+
+def test_live_plays_the_same_on_a_second_output(home, monkeypatch):
+    card = Card(ends_after=100)
+    sing(card, monkeypatch, "--second-output", "phones")
+    heard = {piece.tobytes() for piece in card.heard if piece.any()}
+    also = {piece.tobytes() for piece in card.beside if piece.any()}
+    assert len(also) > 20
+    assert also <= heard
+
+
+def test_live_says_when_the_second_output_is_gone_and_goes_on(home, monkeypatch):
+    card = Card(ends_after=150)
+    card.second_ends_after = 10
+    done = sing(card, monkeypatch, "--second-output", "phones")
+    assert done.output.count("The second output was disconnected.") == 1
+    assert len(card.heard) == 150
+
+
+def test_live_refuses_a_second_output_that_is_not_there(home, monkeypatch):
+    refused = sing(Card(), monkeypatch, "--second-output", "cable")
+    assert "The second output cannot be used: No output device matching 'cable'." in refused.output
+
+
+def test_test_tone_sounds_on_both_outputs(home, monkeypatch):
+    card = Card(rate=44_100)
+    monkeypatch.setitem(sys.modules, "sounddevice", card)
+    done = run("live", "--test-tone", "--output", "3", "--second-output", "phones")
+    assert done.exit_code == 0, done.output
+    assert list(card.played) == [3, "phones"]
+    samples, rate = card.played[3]
+    assert (len(samples), rate) == (2 * 44_100, 44_100)
+    assert np.argmax(np.abs(np.fft.rfft(samples))) == 440 * 2  # in bins of half a hertz
+    assert np.abs(samples).max() == pytest.approx(0.1, rel=0.01)
+    assert abs(samples[0]) < 1e-6
+    assert abs(samples[-1]) < 1e-3
 
 
 def test_live_keeps_the_recording_and_reports_a_lost_device(home, monkeypatch, tmp_path):

@@ -8,16 +8,12 @@ from pathlib import Path
 import pytest
 from typer import Context
 from typer.main import get_command
-from typer.testing import CliRunner
 
 from studio.commands import path_arguments
 from studio.commands.cli import _WITH_SETTINGS, _completed, app
 from studio.commands.demo import bundled_sample
 from studio.commands.parsing import leaves
-
-
-def run(*arguments: object):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "200"})
+from tests.command_line import run
 
 
 @pytest.fixture
@@ -73,12 +69,14 @@ def test_commands_name_a_file_on_another_machine(song):
 def test_commands_refuse_a_result_that_is_no_file_before_any_work(song, command, output):
     """With --overwrite, `-o /dev/null` would have put a file in its place."""
     os.mkfifo("pipe")
-    if output == "-" and command[0] in ("convert", "mix", "comp"):
+    may_be_pipe = command[0] in ("convert", "mix", "comp")
+    if output == "-" and may_be_pipe:
         pytest.skip("their sound goes to standard output")
     before = os.lstat("/dev/null").st_ino
     done = run(*(song if word == "SONG" else word for word in command), output)
     assert done.exit_code == 1
-    assert done.stderr == f'Results are files, and "{output}" is none: name a file or a folder.\n'
+    remedy = "use -o - to write to a pipe" if may_be_pipe else "name a file or a folder"
+    assert done.stderr == f'"{output}" is not a regular file; {remedy}.\n'
     assert os.lstat("/dev/null").st_ino == before
     assert [path.name for path in Path().iterdir()] == ["pipe"]
 

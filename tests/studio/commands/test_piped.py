@@ -11,17 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
-from typer.testing import CliRunner
 
-from studio.commands.cli import app
 from studio.commands.demo import bundled_sample
 from studio.commands.piped import shown_path
+from tests.command_line import run
+
+pytestmark = pytest.mark.usefixtures("here")
 
 RATE = 44_100
-
-
-def run(*arguments: object, given: bytes = b""):
-    return CliRunner().invoke(app, [str(one) for one in arguments], input=given, env={"COLUMNS": "200"})
 
 
 def buzz(seconds: float = 1.5) -> np.ndarray:
@@ -35,12 +32,6 @@ def as_ffmpeg_pipes_it(samples: np.ndarray) -> bytes:
     """A WAV whose length was not known when its header was written: FFmpeg writes 0xFFFFFFFF then."""
     unknown, form = struct.pack("<I", 0xFFFF_FFFF), struct.pack("<IHHIIHH", 16, 1, 1, RATE, 2 * RATE, 2, 16)
     return b"RIFF" + unknown + b"WAVEfmt " + form + b"data" + unknown + samples.tobytes()
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path, monkeypatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def test_convert_writes_the_same_sound_to_standard_output_as_to_a_file_and_all_else_to_standard_error(here):
@@ -102,8 +93,9 @@ def test_comp_lists_phrases_even_where_sound_is_to_come_later(here):
 def test_a_pipe_that_brings_nothing_or_no_sound_is_said():
     empty = run("convert", "-")
     assert (empty.exit_code, empty.stderr) == (
-        1, "Nothing came through the pipe: see what the program before it says.\n"
-    )  # fmt: skip
+        1,
+        "Nothing came through the pipe: see what the program before it says.\n",
+    )
     text = run("analyse", "-", given=b"hello")
     assert (text.exit_code, len(text.stderr.splitlines())) == (1, 1)
     assert "not an audio file" in text.stderr

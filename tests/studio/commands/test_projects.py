@@ -7,20 +7,15 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 import soundfile
-from typer.testing import CliRunner
 
 from engine.provenance.statement import Statement
 from studio.actions.account import Preset, save_preset
 from studio.actions.conversions.conversion import ConversionRequest, start_conversion
-from studio.commands.cli import app
 from studio.commands.in_process import local_studio
 from studio.store.tasks import claim, complete
+from tests.command_line import run
 
 RATE = 16_000
-
-
-def run(*arguments: object):
-    return CliRunner().invoke(app, [str(one) for one in arguments], env={"COLUMNS": "200"})
 
 
 def refused(result) -> str:

@@ -68,3 +68,16 @@ def test_find_recordings_leaves_results_out_beside_others_and_says_so(tmp_path, 
     for meant in (given[:1], given[:2]):  # nothing else is named
         assert find_recordings(meant) == meant
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("marked", ["song.mia.vocal.wav", "song.mia.mix.wav", "song.mia.wav"])
+def test_find_recordings_leaves_out_the_backing_and_stems_of_an_earlier_song(marked, tmp_path, capsys):
+    preview = DEMO_VOICES / "koguchi" / "preview.wav"
+    names = [marked, "song.mia.backing.wav", "song.mia.stem2.wav"]
+    for name in (*names, "song.wav", "other.backing.wav", "song.mia.backing.flac"):
+        shutil.copyfile(preview, tmp_path / name) if name == marked else (tmp_path / name).touch()
+    own = [tmp_path / name for name in ("other.backing.wav", "song.mia.backing.flac", "song.wav")]
+    assert find_recordings(sorted(tmp_path.iterdir())) == own
+    assert "3 results of earlier conversions are left out" in capsys.readouterr().err
+    assert find_recordings([tmp_path]) == own
+    assert find_recordings([tmp_path / "song.mia.backing.wav"]) == [tmp_path / "song.mia.backing.wav"]

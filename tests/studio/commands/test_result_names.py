@@ -7,13 +7,9 @@ import pytest
 from engine.errors import AudioError, SettingsError
 from studio.commands.result_names import ResultNames, free_path
 
+pytestmark = pytest.mark.usefixtures("here")
+
 SONG = Path("in/song.flac")
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path, monkeypatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def named(output: str | None, takes: int = 2, **options: bool) -> list[str]:

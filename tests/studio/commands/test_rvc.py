@@ -7,8 +7,8 @@ from engine.audio.files import Audio, read_audio, write_audio
 from engine.rvc import contentvec
 from engine.training.checkpoint_audition import FOREIGN
 from engine.voices.card import load_card
+from tests.command_line import assert_one_sentence, run
 from tests.engine.rvc.models import import_small, use_small_contentvec, write_small_contentvec
-from tests.studio.commands.test_voices import assert_one_sentence, run
 
 
 @pytest.fixture
@@ -46,8 +46,8 @@ def test_rvc_teach_trains_a_voice_and_prints_both_scores(imported, long_vocal, h
 
 
 def test_rvc_teach_failures_are_one_sentence(imported, home):
-    assert_one_sentence(run("rvc", "teach", "kathleen"), "voice of this studio already")
-    assert_one_sentence(run("rvc", "teach", "nobody"), "nobody")
-    assert_one_sentence(run("rvc", "teach", imported, "--epochs", -1), "epochs")
+    assert_one_sentence(run("rvc", "teach", "kathleen"), "voice of this studio already", alone=False)
+    assert_one_sentence(run("rvc", "teach", "nobody"), "nobody", alone=False)
+    assert_one_sentence(run("rvc", "teach", imported, "--epochs", -1), "epochs", alone=False)
     (home / "models" / "contentvec.safetensors").unlink()
     assert_one_sentence(run("rvc", "teach", imported), "python -m studio rvc fetch")

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from studio import server
-from studio.commands import cli
+from studio.commands import beginning, cli
 from studio.commands.serve import announce
 from studio.settings.service import ServiceSettings
 
@@ -86,7 +86,7 @@ def test_serve_shows_its_log_where_it_is_asked_for_or_no_terminal_is(arguments, 
 @pytest.mark.parametrize("given", [[], ["--verbose"]])
 def test_the_program_without_a_command_starts_the_studio(given, monkeypatch):
     called = []
-    monkeypatch.setattr(cli, "main", called.append)
+    monkeypatch.setattr(beginning, "main", called.append)
     monkeypatch.setattr(sys, "argv", ["timbre-studio", *given])
-    cli.start()
+    beginning.start()
     assert called == [["serve", *given]]

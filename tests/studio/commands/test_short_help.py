@@ -4,15 +4,12 @@ import shlex
 
 import pytest
 from typer.main import get_command
-from typer.testing import CliRunner
 
+from studio.commands import short_help
 from studio.commands.cli import app
 from studio.commands.examples import EXAMPLES, MOST_USED
 from studio.commands.parsing import named
-
-
-def run(*arguments: str):
-    return CliRunner().invoke(app, list(arguments), env={"COLUMNS": "200"})
+from tests.command_line import run
 
 
 def commands():
@@ -21,7 +18,7 @@ def commands():
 
 
 def test_every_help_has_three_examples():
-    assert set(commands()) - set(EXAMPLES) == set() == set(EXAMPLES) - set(commands())
+    assert {"", *commands()} == set(EXAMPLES)
     assert {len(one) for one in EXAMPLES.values()} == {3}
 
 
@@ -50,6 +47,19 @@ def test_short_help_shows_the_most_used_options_and_how_many_more_there_are(name
     for option in MOST_USED[name]:
         assert f"--{option.replace('_', '-')}" in whole or option == "source"
     assert run(name, "--help").stdout == whole  # the short one leaves nothing behind
+
+
+@pytest.mark.parametrize("words", [("-h",), ("--help",), ("update", "-h"), ("mcp", "-h"), ("voices", "export", "-h")])
+def test_examples_are_on_top_of_every_help_with_the_programs_own_name(words, monkeypatch):
+    monkeypatch.setattr(short_help, "program_name", lambda: "tools/timbre-studio")
+    examples = EXAMPLES[" ".join(words[:-1])]
+    assert run(*words).stdout.splitlines()[1:4] == [f"  tools/timbre-studio {one}" for one in examples]
+
+
+@pytest.mark.parametrize("name", ["lessons", "lab", "notebooks"])
+def test_options_of_a_place_have_their_letter(name):
+    [option] = [one for one in commands()[name].params if "--out" in one.opts]
+    assert option.opts == ["-o", "--out"]
 
 
 def test_short_help_of_small_commands_is_whole():

@@ -2,17 +2,17 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from engine.audio.files import Audio, read_audio, write_audio
 from engine.provenance.verification import verify
 from engine.songs import separator_file
-from studio.commands.cli import app
+from tests import command_line
 from tests.engine.songs.conftest import chords, save, write_network
 
 RATE = 44_100
@@ -29,10 +29,7 @@ def stems(vocal, tmp_path):
     return save(tmp_path / "vocal.wav", sung), save(tmp_path / "backing.wav", played, played)
 
 
-def run(*arguments, code=0):
-    told = CliRunner().invoke(app, [str(one) for one in arguments])
-    assert told.exit_code == code, told.stderr
-    return told
+run = partial(command_line.run, code=0)
 
 
 def test_convert_mixes_a_vocal_with_its_backing_in_two_voices(stems, tmp_path):
@@ -57,7 +54,7 @@ def test_convert_separate_needs_the_fetched_network_and_writes_both_stems(stems,
     sung, played = song
     write_audio("song.wav", Audio(np.stack([sung[0] + played[0], sung[0] - played[0]]), RATE))
     refused = run("convert", "song.wav", "--separate", "--backing", "keep", code=1)
-    assert "separation fetch (166 MB)" in refused.stderr
+    assert "separation fetch where the studio runs (166 MB)" in refused.stderr
     network = write_network(tmp_path / "middle.onnx").read_bytes()
     pinned = replace(separator_file.PINNED[0], size=len(network), sha256=sha256(network).hexdigest())
     monkeypatch.setattr(separator_file, "PINNED", (pinned,))

@@ -58,8 +58,9 @@ def test_token_list_shows_no_token():
     secret = token("create", "laptop").stdout.strip()
     token("create", "[bold]server", "--account", "anna")
     assert [(row["name"], row["account"], row["state"]) for row in listed()] == [
-        ("laptop", "local", "valid"), ("[bold]server", "anna", "valid")
-    ]  # fmt: skip
+        ("laptop", "local", "valid"),
+        ("[bold]server", "anna", "valid"),
+    ]
     assert [row["name"] for row in listed("--account", "anna")] == ["[bold]server"]
     table = token("list").stdout
     assert all(row["id"] in table for row in listed())  # which `revoke` wants

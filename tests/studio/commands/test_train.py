@@ -7,11 +7,11 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import fields, replace
 
 import pytest
 import soundfile
-from typer.testing import CliRunner
 
 import engine.training.train
 from engine.devices import choose_device
@@ -21,17 +21,13 @@ from engine.training.plan import TrainingPlan
 from engine.voices.card import DEMO_VOICES, load_card
 from engine.voices.voice import load_voice
 from studio.actions.trainings.training import start_training
-from studio.commands.cli import app
 from studio.commands.failures import STOPPED
 from studio.commands.in_process import local_studio
 from studio.executors.worker_ids import owner_of
 from studio.store.catalogue import find_model
 from studio.store.tasks import claim, list_tasks, request_cancel
 from studio.store.workspaces import LOCK_FILE
-
-
-def run(*arguments: object):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "200"})
+from tests.command_line import run
 
 
 @pytest.fixture
@@ -277,29 +273,32 @@ def test_train_cancels_the_task_of_a_dead_process_and_runs_its_own(trainings, qu
     assert [task.state for task in queue()] == ["completed", "cancelled"]
 
 
-def test_train_stops_if_its_task_is_cancelled_on_the_page(recordings, monkeypatch, queue):
+def trains_on(monkeypatch, once: Callable[[], None]) -> None:
+    """A training that does something at its beginning, and never ends by itself."""
+
     def train_dataset(dataset, plan, report, device):
-        with local_studio() as studio:
-            [task] = list_tasks(studio.database, studio.local.id, kind="training")[0]
-            request_cancel(studio.database, studio.local.id, task.id)
+        once()
         while True:
             report(0.1, "epoch 1 of 10")
             time.sleep(0.05)
 
     monkeypatch.setattr(engine.training.train, "train_dataset", train_dataset)
+
+
+def test_train_stops_if_its_task_is_cancelled_on_the_page(recordings, monkeypatch, queue):
+    def cancel():
+        with local_studio() as studio:
+            [task] = list_tasks(studio.database, studio.local.id, kind="training")[0]
+            request_cancel(studio.database, studio.local.id, task.id)
+
+    trains_on(monkeypatch, cancel)
     result = run("train", "anna")
     assert (result.exit_code, result.stdout) == (STOPPED, "")
     assert [task.state for task in queue()] == ["cancelled"]
 
 
 def test_train_cancels_its_task_on_control_c(recordings, monkeypatch, queue):
-    def train_dataset(dataset, plan, report, device):
-        signal.raise_signal(signal.SIGINT)
-        while True:
-            report(0.1, "epoch 1 of 10")
-            time.sleep(0.05)
-
-    monkeypatch.setattr(engine.training.train, "train_dataset", train_dataset)
+    trains_on(monkeypatch, lambda: signal.raise_signal(signal.SIGINT))
     result = run("train", "anna")
     assert (result.exit_code, result.stderr) == (STOPPED, "Stopped; continue with python -m studio train anna.\n")
     assert [task.state for task in queue()] == ["cancelled"]

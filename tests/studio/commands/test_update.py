@@ -63,9 +63,41 @@ def test_update_shows_what_is_new_in_the_folder_it_was_installed_from(tmp_path, 
 
 
 @pytest.mark.parametrize("version", [__version__, "0.0.1", "0.9.0"])
-def test_update_says_that_nothing_is_newer(version, tmp_path, from_where):
+def test_update_says_that_the_folder_of_a_zip_cannot_tell(version, tmp_path, from_where):
     from_where(project(tmp_path, version))
+    status, shown, complaint = run()
+    assert (status, shown) == (1, "")
+    assert f'"{tmp_path}", where no versions can be looked up; get the newest one' in complaint
+    assert complaint.endswith(" install FOLDER\n")
+
+
+def test_update_says_that_nothing_is_newer(tmp_path, from_where):
+    from_where(wheel(tmp_path, __version__))
     assert run()[1] == f"You have {__version__}, the newest version available.\n"
+
+
+@pytest.mark.parametrize(
+    "words", [("branch", "--unset-upstream"), ("switch", "--detach"), ("switch", "--create", "mine")]
+)
+def test_update_of_a_branch_that_follows_none_asks_the_main_branch_of_its_remote(words, tmp_path, from_where):
+    there, clone = project(tmp_path / "there", __version__), tmp_path / "clone"
+    git(tmp_path, "init", there)
+    for version in (__version__, "98.7.0"):
+        git(project(there, version), "add", ".")
+        git(there, "commit", "-m", version)
+        if not clone.exists():
+            git(tmp_path, "clone", there, clone)
+    git(clone, *words)
+    from_where(clone)
+    status, shown, complaint = run()
+    assert (status, complaint) == (0, "")
+    assert f"git -C {clone} pull origin HEAD && " in shown
+    git(clone, "pull", "origin", "HEAD")
+    assert "98.7.0" in (clone / "pyproject.toml").read_text()
+    git(clone, "remote", "remove", "origin")
+    status, shown, complaint = run()
+    assert (status, shown) == (1, "")
+    assert f'"{clone}", where no versions can be looked up' in complaint
 
 
 @pytest.mark.parametrize("runs_from_there", [True, False])

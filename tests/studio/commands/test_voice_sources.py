@@ -9,9 +9,9 @@ import httpx
 import pytest
 import torch
 
+from tests.command_line import assert_one_sentence, run
 from tests.engine.rvc.models import checkpoint_of, work_in_this_process
 from tests.engine.rvc.test_index_file import INDEX
-from tests.studio.commands.test_voices import assert_one_sentence, run
 
 LINK = "https://example.com/mia/Mia.pth"
 
@@ -79,7 +79,7 @@ def test_import_of_a_zip_with_a_model_takes_it_out(model, home, tmp_path):
 
 def test_import_by_link_asks_shows_the_checksum_and_keeps_what_is_said(model, home, web):
     web[LINK] = model.read_bytes()
-    result = run("voices", "import", LINK, answer="y\nCC BY-NC 4.0\nMia agreed by letter.\n")
+    result = run("voices", "import", LINK, given="y\nCC BY-NC 4.0\nMia agreed by letter.\n")
     assert (result.exit_code, printed(result)) == (0, "mia")
     assert hashlib.sha256(web[LINK]).hexdigest() in result.stderr
     card = imported(home)["mia"]
@@ -98,7 +98,7 @@ def test_import_by_link_with_an_index_without_questions(model, home, web):
 def test_import_by_link_without_consent_is_refused_where_it_is_required(model, home, web, monkeypatch):
     monkeypatch.setenv("TIMBRE_STUDIO_CONSENT", "required")
     web[LINK] = model.read_bytes()
-    result = run("voices", "import", LINK, answer="y\n\n\n")
+    result = run("voices", "import", LINK, given="y\n\n\n")
     assert (result.exit_code, printed(result)) == (1, "")
     assert "consent" in result.stderr
     assert run("voices", "import", LINK, "--yes", "--consent", "Mia agreed.").stdout == "mia\n"
@@ -106,13 +106,13 @@ def test_import_by_link_without_consent_is_refused_where_it_is_required(model, h
 
 def test_import_by_link_failures_are_one_sentence_and_import_nothing(home, web):
     for answer, said in (("n\n", "Nothing was imported.\n"), ("", "skip the questions.\n")):
-        refused = run("voices", "import", LINK, answer=answer)
+        refused = run("voices", "import", LINK, given=answer)
         assert (refused.exit_code, printed(refused)) == (1, "")
         assert refused.stderr.endswith(said)
-    assert_one_sentence(run("voices", "import", LINK, "--yes"), "404")
-    assert_one_sentence(run("voices", "import", "http://example.com/mia.pth", "--yes"), "https://")
+    assert_one_sentence(run("voices", "import", LINK, "--yes"), "404", alone=False)
+    assert_one_sentence(run("voices", "import", "http://example.com/mia.pth", "--yes"), "https://", alone=False)
     web["https://example.com/page"] = b"<html>"
-    assert_one_sentence(run("voices", "import", "https://example.com/page", "--yes"), "page")
+    assert_one_sentence(run("voices", "import", "https://example.com/page", "--yes"), "page", alone=False)
     assert imported(home) == {}
 
 
@@ -121,7 +121,7 @@ def test_import_of_several_models_refuses_what_is_for_one(model, home, tmp_path)
     folder.mkdir()
     for name in ("a.pth", "b.pth"):
         shutil.copy(model, folder / name)
-    assert_one_sentence(run("voices", "import", folder, "--name", "Mia"), "--name")
+    assert_one_sentence(run("voices", "import", folder, "--name", "Mia"), "--name", alone=False)
     (tmp_path / "none").mkdir()
-    assert_one_sentence(run("voices", "import", tmp_path / "none"), "none")
+    assert_one_sentence(run("voices", "import", tmp_path / "none"), "none", alone=False)
     assert imported(home) == {}

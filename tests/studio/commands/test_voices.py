@@ -15,28 +15,7 @@ from engine.voices.voice import load_voice
 from studio.commands.cli import app
 from studio.store.workspaces import alone_in_training, alone_with_untrained
 from tests.cards import update_card
-
-
-def run(*arguments: object, answer: str | None = None):
-    texts = [str(argument) for argument in arguments]
-    return CliRunner().invoke(app, texts, input=answer, env={"COLUMNS": "200"})
-
-
-def assert_one_sentence(result, *words: str) -> None:
-    assert result.exit_code == 1
-    assert result.stdout == ""
-    *_, sentence = result.stderr.splitlines()
-    assert sentence.endswith(".")
-    assert "Traceback" not in sentence
-    for word in words:
-        assert word in sentence
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch) -> Path:
-    """An empty folder, which is the current one."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+from tests.command_line import assert_one_sentence, run
 
 
 @pytest.fixture
@@ -246,7 +225,7 @@ def test_voices_import_keeps_ids_and_names_unique_unless_replacing(here, recordi
 
 
 def test_voices_export_and_import_failures_are_one_sentence(here, home):
-    assert_one_sentence(run("voices", "export", "nobody"), "There is no voice 'nobody'. python -m studio voices lists")
+    assert_one_sentence(run("voices", "export", "nobody"), "There is no voice 'nobody'. `python -m studio")
     assert_one_sentence(run("voices", "export", "kathleen", "-o", "nowhere/a.zip"), "could not be written")
     assert_one_sentence(run("voices", "import", "nothing.zip"), "nothing.zip")
     (here / "text.zip").write_text("la la la")
@@ -286,14 +265,14 @@ def test_voices_blend_failure_is_one_sentence_and_leaves_nothing(home):
 
 
 def test_voices_delete_asks_first(own):
-    refused = run("voices", "delete", "anna", answer="n\n")
+    refused = run("voices", "delete", "anna", given="n\n")
     assert refused.exit_code == 1
     assert refused.stderr.endswith("Nothing was deleted.\n")
-    unanswered = run("voices", "delete", "anna", answer="")
+    unanswered = run("voices", "delete", "anna", given="")
     assert unanswered.exit_code == 1
     assert unanswered.stderr.endswith("there was no answer. Use --yes to skip the question.\n")
     assert "anna" in ids()
-    result = run("voices", "delete", "anna", answer="y\n")
+    result = run("voices", "delete", "anna", given="y\n")
     assert result.exit_code == 0
     assert "Delete anna?" in result.stderr
     assert "anna" not in ids()
@@ -301,7 +280,7 @@ def test_voices_delete_asks_first(own):
 
 def test_voices_delete_names_and_removes_recordings_and_training(own, recordings, home):
     shutil.copytree(own, home / "voices" / "berta")
-    result = run("voices", "delete", "berta", answer="y\n")
+    result = run("voices", "delete", "berta", given="y\n")
     assert "the recordings it was made of, and its training" in result.stderr
     assert list((home / "datasets").iterdir()) == []
     assert list((home / "voices").iterdir()) == [own]

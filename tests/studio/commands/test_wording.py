@@ -4,14 +4,13 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from engine.installed import add_extra
-from studio.commands.cli import app
 from studio.commands.wording import padded, translated
 from tests.catalogues import catalogue
+from tests.command_line import run
 
-NO_VOICE = "There is no voice '{model_id}'. GET /models lists the voices you can use."
+NO_VOICE = "There is no voice '{voice}'. `timbre-studio voices` lists them."
 GERMAN = {
     "Show the version and exit.": "Die Version anzeigen.",
     "List all voices, trained or not.": "Alle Stimmen auflisten.",
@@ -19,18 +18,14 @@ GERMAN = {
     "How it sounds": "Wie es klingt",
     "(Default: {default}, or the preset's.)": "(Sonst: {default}, oder was das Preset sagt.)",
     "The same number gives exactly the same takes again.": "Dieselbe Zahl ergibt dieselben Takes.",
-    NO_VOICE: "Keine Stimme „{model_id}“: GET /models.",
+    NO_VOICE: "Keine Stimme „{voice}“: `timbre-studio voices`.",
     "voice type": "Stimmlage",
     "range": "Umfang",
     "{min} to {max}": "{min} bis {max}",
     "ready": "bereit",
     "Created account '{name}'.": "Konto „{name}“ angelegt.",
     "The token is shown only once. Keep it like a password:": "Das Token wird nur einmal gezeigt:",
-}  # fmt: skip
-
-
-def run(*arguments: object, **environment: str):
-    return CliRunner().invoke(app, [str(one) for one in arguments], env={"COLUMNS": "200", **environment})
+}
 
 
 @pytest.fixture
@@ -71,7 +66,7 @@ def test_language_option_refuses_an_unknown_language_and_lists_the_known():
 def test_language_option_translates_errors_but_not_json(german):
     result = run("--language", "de", "voices", "export", "nobody")
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr == "Keine Stimme „nobody“: python -m studio voices.\n"
+    assert result.stderr == "Keine Stimme „nobody“: `python -m studio voices`.\n"
     assert run("--language", "de", "voices", "--json").stdout == run("voices", "--json").stdout
 
 
@@ -107,8 +102,9 @@ def test_padded_counts_wide_characters_as_two_columns(tmp_path):
         ("`timbre-studio train mia`", "`python -m studio train mia`"),
         ("コマンドtimbre-studio train", "コマンドpython -m studio train"),
         ("pip install 'timbre-studio[mcp]'", add_extra("mcp")),
-        ("/home/x/timbre-studio data", None), ("timbre-studio 1.0", None),
+        ("/home/x/timbre-studio data", None),
+        ("timbre-studio 1.0", None),
     ],
-)  # fmt: skip
+)
 def test_translated_calls_the_program_as_it_was_called_and_leaves_folders_alone(text, said):
     assert translated(text) == (said or text)

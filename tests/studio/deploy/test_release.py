@@ -112,7 +112,7 @@ def test_pinokio_starts_the_studio_and_finds_its_address(released, tmp_path, hom
     programs = tmp_path / "programs"
     programs.mkdir()
     command = programs / "timbre-studio"
-    program = "import sys; sys.argv[0] = 'timbre-studio'; from studio.commands.cli import start; start()"
+    program = "import sys; sys.argv[0] = 'timbre-studio'; from studio.commands.beginning import start; start()"
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "{program}" "$@"\n')
     command.chmod(0o755)
     [line] = messages(released, "pinokio/start.json")

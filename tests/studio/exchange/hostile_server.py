@@ -24,6 +24,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.servers import serving
+
 TABLE = Path(__file__).with_name("hostile_answers.json")
 HEAD = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: application/json\r\n\r\n"
 EVENTS = HEAD.replace("application/json", "text/event-stream")
@@ -125,10 +127,7 @@ def read_request(handler: socketserver.StreamRequestHandler) -> tuple[str, dict[
 @contextmanager
 def server(handler: type[socketserver.BaseRequestHandler]) -> Iterator[socketserver.ThreadingTCPServer]:
     """Serve on a port of this machine, in threads, until the block ends."""
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), handler) as running:
-        running.daemon_threads = True
-        thread = threading.Thread(target=running.serve_forever, args=(0.02,))
-        thread.start()
+    running = socketserver.ThreadingTCPServer(("127.0.0.1", 0), handler)
+    running.daemon_threads = True
+    with serving(running):
         yield running
-        running.shutdown()
-        thread.join(60.0)

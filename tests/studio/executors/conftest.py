@@ -76,9 +76,7 @@ class Installation:
         parameters |= {"settings": vars(ConversionSettings(**settings))}
         parameters |= {"model_account": "demo", "effects": effects, **({"form": form} if form else {})}
         with self.database.write() as connection:
-            return tasks.submit(
-                connection, self.account.id, "conversion", parameters, model_id=model, task_id=number
-            )  # fmt: skip
+            return tasks.submit(connection, self.account.id, "conversion", parameters, model_id=model, task_id=number)
 
     def create_voice(self, recordings: Path) -> Model:
         """A voice of the recordings in a dataset's folder, which stays where it is."""

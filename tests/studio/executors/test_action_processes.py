@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -14,11 +16,20 @@ import pytest
 from engine.errors import ProfileError
 from studio.actions.uploads import scratch_folder
 from studio.errors import DiskFull, Invalid, Unavailable
-from studio.executors.action_processes import LONG_S, ApartActions
+from studio.executors.action_processes import LONG_S, ApartActions, lower_priority
 from studio.settings.environment import load_settings
 from studio.settings.service import ServiceSettings
 from studio.store.studio import Cost, Studio, costs, open_studio
 from tests.waiting import PATIENCE_S, wait_until
+
+FAMILY = """
+import subprocess, sys, threading
+threading.Thread(target=threading.Event().wait, daemon=True).start()
+child = subprocess.Popen([sys.executable, "-c", "import time; print(1, flush=True); time.sleep(600)"])
+print(child.pid, flush=True)
+child.wait()
+"""
+
 
 # ---- what the processes do: they import this module
 
@@ -160,3 +171,16 @@ def test_apart_actions_that_take_long_yield_to_others_and_none_after_them_does(s
     # none can raise its own priority again: the next action has a new process
     after, again = studio.apart(studio.local, niceness).result(PATIENCE_S)
     assert (again, after != before) == (nice, True)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not show what a process has started")
+def test_lower_priority_reaches_threads_and_processes_that_run_already():
+    with subprocess.Popen([sys.executable, "-c", FAMILY], stdout=subprocess.PIPE, text=True) as family:
+        child = int(family.stdout.readline())
+        threads = wait_until(lambda: (found := os.listdir(f"/proc/{family.pid}/task")) and len(found) > 1 and found)
+        lower_priority(family.pid)
+        assert {os.getpriority(os.PRIO_PROCESS, int(one)) for one in threads} == {19}
+        assert os.getpriority(os.PRIO_PROCESS, child) == 19
+        assert os.getpriority(os.PRIO_PROCESS, 0) != 19
+        os.kill(child, 9)
+    lower_priority(family.pid)  # which has ended

@@ -9,7 +9,7 @@ from studio.executors.work import run_task
 from studio.store import tasks
 from studio.store.catalogue import all_models
 from studio.store.kinds import BLEND
-from studio.store.workspaces import voice_folder
+from studio.store.voice_folders import voice_folder
 
 pytestmark = pytest.mark.system
 

@@ -27,6 +27,7 @@ from studio.store.deliveries import find_delivery, promise_delivery, take_due
 from studio.store.studio import open_studio
 from studio.store.tables import deliveries
 from studio.store.tasks import remove, request_cancel, submit
+from tests.servers import serving
 from tests.waiting import PATIENCE_S, wait_until
 
 NOW_S = 1_700_000_000.0
@@ -253,13 +254,9 @@ def receiver():
 
     server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Receiver)
     server.daemon_threads, server.sent = True, 0
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield server
-    stops.set()
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with serving(server):
+        yield server
+        stops.set()
 
 
 HEAD = b"HTTP/1.1 %s\r\nContent-Type: text/plain\r\n"
@@ -281,7 +278,7 @@ def endless(*first: bytes, then: bytes):
         (lambda: [b"nonsense\r\n\r\n"], "waiting", None),
         (lambda: [b""], "waiting", None),
     ],
-)  # fmt: skip
+)
 def test_begin_due_reads_no_more_than_the_head_of_an_answer(tmp_path, receiver, said, state, status):
     opened = open_studio(Settings(tmp_path), ServiceSettings(callbacks="any"))
     receiver.said = said

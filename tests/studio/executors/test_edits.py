@@ -18,11 +18,23 @@ pytestmark = pytest.mark.system
 SHIFT = {"tool": "shift", "start_s": 1.9, "end_s": 2.2, "semitones": 3.0}
 
 
-@pytest.fixture(scope="module")
-def studio(shared_installation) -> Studio:
-    there = shared_installation
+def studio_of(there) -> Studio:
     account = local_account(there.database)
     return Studio(there.settings, there.service, there.database, there.storage, b"secret", account)
+
+
+@pytest.fixture(scope="module")
+def studio(shared_installation) -> Studio:
+    return studio_of(shared_installation)
+
+
+@pytest.fixture
+def edit_id(installation) -> str:
+    """An edit that waits, of a conversion of its own."""
+    task_id = installation.submit_conversion(1.0)
+    assert run_task(installation.context(), installation.claim()) == "completed"
+    studio = studio_of(installation)
+    return start_edit(studio, studio.local, task_id, 1, [SHIFT | {"start_s": 0.3, "end_s": 0.6}])
 
 
 @pytest.fixture(scope="module")
@@ -97,14 +109,7 @@ def test_edit_of_a_take_with_effects_changes_the_dry_take_and_reapplies_them(sha
     assert (samples(shared_installation, edit_id) != samples(shared_installation, edit_id, of="dry")).any()
 
 
-def test_edit_fails_after_the_voice_was_retrained(installation, monkeypatch):
-    account = local_account(installation.database)
-    there = Studio(
-        installation.settings, installation.service, installation.database, installation.storage, b"", account
-    )
-    task_id = installation.submit_conversion(1.0)
-    assert run_task(installation.context(), installation.claim()) == "completed"
-    edit_id = start_edit(there, account, task_id, 1, [SHIFT | {"start_s": 0.3, "end_s": 0.6}])
+def test_edit_fails_after_the_voice_was_retrained(installation, edit_id, monkeypatch):
     monkeypatch.setattr("engine.conversion.rerendering.networks_digest", lambda base, voice: "another")
     assert run_task(installation.context(), installation.claim()) == "failed"
     task = installation.task(edit_id)
@@ -113,18 +118,11 @@ def test_edit_fails_after_the_voice_was_retrained(installation, monkeypatch):
     assert not [key for key in installation.results(edit_id) if "/original/" not in key]
 
 
-def test_edit_ends_cancelled_if_cancelled_while_rendering(installation, monkeypatch):
-    account = local_account(installation.database)
-    there = Studio(
-        installation.settings, installation.service, installation.database, installation.storage, b"", account
-    )
-    task_id = installation.submit_conversion(1.0)
-    assert run_task(installation.context(), installation.claim()) == "completed"
-    edit_id = start_edit(there, account, task_id, 1, [SHIFT | {"start_s": 0.3, "end_s": 0.6}])
+def test_edit_ends_cancelled_if_cancelled_while_rendering(installation, edit_id, monkeypatch):
     task = installation.claim()
 
     def cancel_on_the_way(*given):
-        tasks.request_cancel(installation.database, account.id, edit_id)
+        tasks.request_cancel(installation.database, installation.account.id, edit_id)
         report = next(one for one in reversed(given) if callable(one))
         while True:  # until the heartbeat has heard it
             report(0.1, "converting")

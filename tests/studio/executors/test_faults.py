@@ -70,8 +70,10 @@ def was_done_once(installation, task) -> bool:
 
 
 def start_server(installation, **service) -> subprocess.Popen:
-    """An executor in a process of its own, which leads a group of processes, and does one conversion at a time: by itself
-    it starts a second worker where tasks wait long enough, as they do on a slow machine."""
+    """An executor in a process of its own, which leads a group of processes, and does one conversion at a time.
+
+    By itself it starts a second worker where tasks wait long enough, as they do on a slow machine.
+    """
     settings = json.dumps(asdict(replace(installation.service, conversion_workers=1, **service)))
     given = [str(installation.settings.data), settings, json.dumps(installation.slow_program())]
     return subprocess.Popen(

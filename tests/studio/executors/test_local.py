@@ -68,24 +68,19 @@ def test_local_executor_starts_further_conversion_workers_only_for_tasks_that_wa
         wait_until(lambda: sorted(worker.order.idle_s > 0 for worker in lane.workers) == [False, True])
 
 
-def test_local_executor_starts_one_training_worker_for_waiting_trainings(installation, waiting_worker):
+@pytest.mark.parametrize(
+    ("send", "lane"),
+    [(submit_training, "training"), (lambda installation: submit(installation, "analysis"), "analysis")],
+)
+def test_local_executor_starts_one_worker_for_waiting_trainings_or_analyses(installation, waiting_worker, send, lane):
     with installation.executor(waiting_worker) as executor:
-        submit_training(installation)
-        submit_training(installation)
+        send(installation)
+        send(installation)
         executor.wake()
-        wait_until(lambda: executor.alive()["training_workers"] == 1)
+        wait_until(lambda: executor.alive()[f"{lane}_workers"] == 1)
         time.sleep(0.6)
-        assert executor.alive()["training_workers"] == 1
-
-
-def test_local_executor_starts_one_analysis_worker_for_waiting_analyses(installation, waiting_worker):
-    with installation.executor(waiting_worker) as executor:
-        submit(installation, "analysis")
-        submit(installation, "analysis")
-        executor.wake()
-        wait_until(lambda: executor.alive()["analysis_workers"] == 1)
-        time.sleep(0.6)
-        assert (executor.alive()["analysis_workers"], executor.alive()["training_workers"]) == (1, 0)
+        counted = {name: executor.alive()[f"{name}_workers"] for name in ("training", "analysis")}
+        assert counted == {"training": 0, "analysis": 0, lane: 1}
 
 
 def test_local_executor_starts_no_training_worker_if_set_to_zero(installation, waiting_worker):

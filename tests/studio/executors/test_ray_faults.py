@@ -33,9 +33,9 @@ from engine.training.plan import TrainingPlan
 from engine.training.train import train_dataset
 from engine.voices.voice import Voice, load_voice
 from studio.client import Client
+from studio.load.trial_cluster import TrialCluster, TrialNode, trial_cluster
+from studio.load.trial_service import TrialService, trial_service
 from studio.store.storage import open_storage
-from tests.load.trial_cluster import TrialCluster, TrialNode, trial_cluster
-from tests.load.trial_service import TrialService, trial_service
 from tests.waiting import wait_until
 
 pytestmark = [

@@ -150,11 +150,7 @@ def test_training_is_saved_and_continued_when_its_worker_stops(installation, voi
     task = installation.task(task_id)
     assert (task.state, task.attempt) == ("queued", 0)
     assert installation.model(voice.id).state == "training"
-    steps = []
-    real = engine.training.train._Training._learn
-    monkeypatch.setattr(
-        engine.training.train._Training, "_learn", lambda self, pieces: (steps.append(self.step), real(self, pieces))
-    )
+    steps = note_steps(monkeypatch)
     assert run_task(installation.context(), installation.claim()) == "completed"
     assert steps == [4, 5]
     assert installation.model(voice.id).epoch == 3

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.system
 def impatient(monkeypatch):
     """What is waited for here does not come."""
     monkeypatch.setattr("studio.executors.job.SHORT_PATIENCE_S", 0.3)
-    monkeypatch.setattr("studio.executors.conversions.SHORT_PATIENCE_S", 0.3)
+    monkeypatch.setattr("studio.executors.untrained.SHORT_PATIENCE_S", 0.3)
     monkeypatch.setattr("studio.executors.job.LONG_PATIENCE_S", 1.0)
     monkeypatch.setattr("studio.executors.work.LONG_PATIENCE_S", 1.0)
 
@@ -248,14 +248,20 @@ def test_run_task_ends_a_cancelled_task_and_leaves_no_files(installation, monkey
     assert nothing_is_left(installation, task_id)
 
 
-def test_run_task_requeues_without_an_attempt_if_its_worker_stops(installation, monkeypatch):
-    stopping = Stopping(0.0)
+def stopped_on_the_way(monkeypatch, grace_s: float) -> Stopping:
+    """The worker is asked to stop during its next conversion."""
+    stopping = Stopping(grace_s)
 
-    def stop_on_the_way(real, *given):
+    def stop_and_convert(real, *given):
         stopping.ask()
         return real(*given)
 
-    convert_instead(monkeypatch, stop_on_the_way)
+    convert_instead(monkeypatch, stop_and_convert)
+    return stopping
+
+
+def test_run_task_requeues_without_an_attempt_if_its_worker_stops(installation, monkeypatch):
+    stopping = stopped_on_the_way(monkeypatch, 0.0)
     task_id = installation.submit_conversion()
     assert run_task(installation.context(stopping=stopping), installation.claim()) == "given back"
     task = installation.task(task_id)
@@ -266,13 +272,7 @@ def test_run_task_requeues_without_an_attempt_if_its_worker_stops(installation, 
 
 
 def test_run_task_completes_within_the_grace_period_of_a_stopping_worker(installation, monkeypatch):
-    stopping = Stopping(60.0)
-
-    def stop_on_the_way(real, *given):
-        stopping.ask()
-        return real(*given)
-
-    convert_instead(monkeypatch, stop_on_the_way)
+    stopping = stopped_on_the_way(monkeypatch, 60.0)
     installation.submit_conversion()
     assert run_task(installation.context(stopping=stopping), installation.claim()) == "completed"
 

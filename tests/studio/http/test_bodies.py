@@ -245,8 +245,9 @@ def test_body_reader_refuses_a_bare_recording(tmp_path, content_type):
 def test_body_reader_enforces_the_size_limits(tmp_path):
     exact = read(whole(part("audio", b"x" * LARGEST, "a.wav")), MULTIPART, tmp_path / "1")
     assert exact.files["audio"].size == LARGEST
-    with pytest.raises(TooLarge):
-        read(whole(part("audio", b"x" * (LARGEST + 1), "a.wav")), MULTIPART, tmp_path / "2")
+    for number, piece in enumerate((100, 1 << 20)):
+        with pytest.raises(TooLarge):
+            read(whole(part("audio", b"x" * (LARGEST + 1), "a.wav")), MULTIPART, tmp_path / f"large {number}", piece)
     for kind in (JSON, URLENCODED):
         with pytest.raises(TooLarge):
             read(b"a=" + b"b" * LONGEST_PLAIN_BODY, kind, tmp_path)

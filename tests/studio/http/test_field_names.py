@@ -21,8 +21,9 @@ def test_unknown_fields_names_the_field_that_was_meant(given, meant):
 def test_unknown_fields_tells_a_field_of_the_form_from_an_unknown_one():
     error = unknown_fields(["accent", "q"], ("limit",), ("accent",))
     assert [message for _, message in error.problems] == [
-        "accent is a field of the form: send it there, not in the address.", "q is not a field of this call.",
-    ]  # fmt: skip
+        "accent is a field of the form: send it there, not in the address.",
+        "q is not a field of this call.",
+    ]
 
 
 def test_unknown_fields_stays_short_whatever_is_sent():

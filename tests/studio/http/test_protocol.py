@@ -13,7 +13,7 @@ from uvicorn.server import ServerState
 
 from studio.http import protocol as http_protocol
 from studio.http.protocol import LARGEST_HEAD
-from tests.load.trial_service import TrialService, trial_service
+from studio.load.trial_service import TrialService, trial_service
 from tests.waiting import PATIENCE_S
 
 LINE = b"GET /health HTTP/1.1\r\nHost: a\r\n"

@@ -44,12 +44,13 @@ def test_all_texts_finds_texts_in_python_scripts_and_notebooks(tmp_path):
         'make("p", { title: tr(\'A "quoted" {name}\', { name }) }, ntr("{n} take", "{n} takes", { n }), "no text");'
     )
     for name, content in {
-        "engine/x.py": 'TEXT = tr("From Python")', "studio/page/static/a.js": script,
+        "engine/x.py": 'TEXT = tr("From Python")',
+        "studio/page/static/a.js": script,
         "notebooks/n.ipynb": json.dumps({"cells": [{"cell_type": "markdown", "source": "From a notebook"}]}),
         "engine/weights/voices/mia/card.json": json.dumps(
             {"description": "A voice.", "traits": ["dark"], "consent": {"statement": "She agreed.", "by": "Mia"}}
         ),
-    }.items():  # fmt: skip
+    }.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(content, encoding="utf-8")
     assert all_texts(tmp_path) == {

@@ -63,6 +63,12 @@ def test_every_lesson_is_in_the_contents_under_its_own_title():
         assert (FOLDER / f"{name}.md").read_text(encoding="utf-8").startswith(f"# {title}\n\n"), name
 
 
+def test_the_first_page_has_its_title_in_the_language():
+    page = pages_in("de", "../")[f"{START}.html"]
+    assert "<title>Lektionen - " in page
+    assert '<h1 lang="de">Lektionen</h1>' in page
+
+
 def test_pages_lead_only_to_what_is_there_and_ask_nothing_of_others():
     anchors = {name: Addresses(page).anchors for name, page in ENGLISH.items()}
     shown = set()
@@ -82,7 +88,8 @@ def test_labels_of_the_page_are_named_as_the_page_has_them():
     texts = {text if isinstance(text, str) else text[0] for text in all_texts()} | {
         "A/B"
     }  # two letters in every language
-    named = {label for path in FOLDER.glob("*.md") for label in emphasised(path.read_text(encoding="utf-8"))}
+    documents = [*FOLDER.glob("*.md"), *FOLDER.parent.glob("*.md")]
+    named = {label for path in documents for label in emphasised(path.read_text(encoding="utf-8"))}
     assert len(named) > 60
     assert sorted(label for label in named if not is_shown(label, texts)) == []
 

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.load.trial_service import TrialService, trial_service
+from studio.load.trial_service import TrialService, trial_service
 from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.system

@@ -5,13 +5,13 @@ import httpx
 import pytest
 
 from studio.errors import Unauthorised
+from studio.load.trial_service import TrialService, trial_service
 from studio.page.log_in import LogIns
 from studio.settings.environment import Settings
 from studio.settings.service import ServiceSettings
 from studio.store.accounts import create_account, find_account
 from studio.store.studio import Studio, open_studio
 from studio.store.tokens import create_token, revoke_token
-from tests.load.trial_service import TrialService, trial_service
 from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.system

@@ -15,7 +15,7 @@ from lupa import lua54
 
 import engine
 from studio.commands.reaper import SCRIPT
-from tests.load.trial_service import TrialService
+from studio.load.trial_service import TrialService
 from tests.waiting import wait_until
 
 SPEECH = Path(engine.__path__[0]) / "samples" / "speech.flac"

@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import select, update
 
 from studio.errors import Invalid, NotFound
-from studio.store.accounts import create_account, local_account
+from studio.store.accounts import create_account
 from studio.store.database import Now, open_database
 from studio.store.deliveries import (
     KEPT_S,
@@ -22,11 +22,6 @@ from studio.store.tables import deliveries
 from studio.store.tasks import find, remove, request_cancel, submit
 
 URL = "https://example.com/done"
-
-
-@pytest.fixture
-def account(database) -> str:
-    return local_account(database).id
 
 
 def queued(database, account) -> str:

@@ -5,17 +5,12 @@ from sqlalchemy import func, select, update
 
 from studio.errors import Invalid
 from studio.store import idempotent_answers, tasks
-from studio.store.accounts import create_account, local_account
+from studio.store.accounts import create_account
 from studio.store.database import Now
 from studio.store.tables import answers as table
 from tests.waiting import in_threads
 
 CALL = "POST /convert"
-
-
-@pytest.fixture
-def account(database) -> str:
-    return local_account(database).id
 
 
 def once(database, account, key="key", fingerprint="f", call=CALL):

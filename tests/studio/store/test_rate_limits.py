@@ -5,17 +5,12 @@ from sqlalchemy import func, select, update
 
 from studio.errors import TooMany, Unavailable
 from studio.store import rate_limits as rates
-from studio.store.accounts import create_account, local_account
+from studio.store.accounts import create_account
 from studio.store.database import open_database
 from studio.store.tables import rates as table
 from tests.waiting import in_threads
 
 LIMIT = 5
-
-
-@pytest.fixture
-def account(database) -> str:
-    return local_account(database).id
 
 
 def calls_taken(database, account, number) -> int:

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from engine.errors import SettingsError
 from studio.errors import DiskFull, NotFound, Unavailable
 from studio.store.storage import BLOCK, LONGEST_KEY, Storage, _as_key, _as_path, checked, open_storage
+from tests.servers import serving
 from tests.waiting import PATIENCE_S
 
 LARGE = bytes(range(256)) * (3 * BLOCK // 256) + b"the end"
@@ -442,11 +443,5 @@ def flaky(server: str) -> Iterator[tuple[str, list[int]]]:
 
     proxy = ThreadingHTTPServer(("127.0.0.1", 0), PassOn)
     proxy.daemon_threads = True
-    thread = threading.Thread(target=proxy.serve_forever)
-    thread.start()
-    try:
+    with serving(proxy):
         yield f"http://127.0.0.1:{proxy.server_port}", failures
-    finally:
-        proxy.shutdown()
-        thread.join(PATIENCE_S)
-        proxy.server_close()

@@ -17,9 +17,10 @@ def account(database):
     made = local_account(database)
     with database.write() as connection:
         for task_id, name, recording, voice in (
-            ("old", "Größe.wav", "r1", "mia"), ("odd", "100%_take.wav", "r2", "kathleen"),
+            ("old", "Größe.wav", "r1", "mia"),
+            ("odd", "100%_take.wav", "r2", "kathleen"),
             ("song", "x.wav", "r3", "mia"),
-        ):  # fmt: skip
+        ):
             given = {"file_name": name, "recording": recording}
             submit(connection, made.id, "conversion", given, model_id=voice, task_id=task_id)
         connection.execute(update(tasks).where(tasks.c.id == "old").values(created_at=tasks.c.created_at - DAY_S))

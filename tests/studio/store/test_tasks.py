@@ -29,11 +29,6 @@ LEASE_S = 1000.0
 ATTEMPTS = 3
 
 
-@pytest.fixture
-def account(database) -> str:
-    return local_account(database).id
-
-
 def submit(database, account, kind="conversion", **more) -> str:
     with database.write() as connection:
         return queue.submit(connection, account, kind, {}, **more)
@@ -164,8 +159,9 @@ def test_complete_and_fail_drop_or_replace_unstorable_values(database, account):
     result = {"scores": [{"likeness": math.nan, "clarity": 3.5}, (math.inf,)], "name": "a\0b"}
     done = ending(database, queue.complete, claim(database), result)
     assert queue.find(database, account, done.id).result == {
-        "scores": [{"likeness": None, "clarity": 3.5}, [None]], "name": "a\0b"
-    }  # fmt: skip
+        "scores": [{"likeness": None, "clarity": 3.5}, [None]],
+        "name": "a\0b",
+    }
     submit(database, account)
     failed = ending(database, queue.fail, claim(database), "a\0b\ud800c", "odd")
     assert queue.find(database, account, failed.id).error == "ab?c"

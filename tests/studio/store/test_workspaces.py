@@ -1,8 +1,6 @@
 """Voices and recordings to work with: the same whatever the storage, one worker at a time, and nothing of it lost."""
 
 import json
-import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,38 +9,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import soundfile
 
-from engine.datasets.dataset import create_dataset, load_dataset
-from engine.errors import Cancelled
+from engine.datasets.dataset import load_dataset
 from engine.training.history import TrainingHistory, read_history, write_history
-from engine.voices.card import CARD_FILE, DEMO_VOICES, PREVIEW_FILE, load_card
 from studio.errors import LeaseLost, NotFound, Unavailable, WrongState
-from studio.store import workspaces
-from studio.store.accounts import Account, create_account, local_account
-from studio.store.catalogue import (
-    DATASETS,
-    VOICES,
-    Model,
-    add_model,
-    find_model,
-    remove_model,
-    set_keys,
-    training_reached,
-)
+from studio.store.accounts import Account
+from studio.store.catalogue import Model, add_model, find_model, training_reached
 from studio.store.database import Database
 from studio.store.storage import Storage
-from studio.store.workspaces import (
-    Workspace,
-    alone_with_untrained,
-    arriving,
-    dataset_workspace,
-    drop_older_voices,
-    keep_voice,
-    refuse_busy,
-    untrained_folder,
-    voice_folder,
-)
+from studio.store.training_snapshots import LOCK_FILE
+from studio.store.workspaces import Workspace, dataset_workspace
 from tests.waiting import PATIENCE_S
 
 HOLD = """
@@ -53,34 +29,6 @@ lock.acquire()
 print("held", flush=True)
 sys.stdin.readline()
 """
-
-
-@pytest.fixture
-def guest(sqlite_database) -> Account:
-    return create_account(sqlite_database, "guest")
-
-
-@pytest.fixture
-def model(sqlite_database, storage, guest, tmp_path) -> Model:
-    """A voice that has recordings."""
-    recordings = tmp_path / "recordings"
-    (recordings / "audio").mkdir(parents=True)
-    (recordings / "model.json").write_text(json.dumps({"name": "Mia"}))
-    for number in range(3):
-        (recordings / "audio" / f"take {number}.wav").write_bytes(bytes([number]) * 1000)
-    with sqlite_database.write() as connection:
-        model = add_model(connection, storage, guest, {"name": "Mia"}, "pending")
-        key = f"accounts/{guest.id}/datasets/{model.id}"
-        storage.push_folder(recordings, key)
-        set_keys(connection, model, dataset_key=key)
-    return replace(model, dataset_key=key)
-
-
-@pytest.fixture(scope="module")
-def voice():
-    from engine.voices.voice import load_voice
-
-    return load_voice("kathleen")
 
 
 def pointing(database: Database, model: Model, written: list[str]) -> Callable[[str], None]:
@@ -117,130 +65,6 @@ def kept(folder: Path) -> dict[str, bytes]:
         path for path in training.rglob("*") if path.is_file() and path.suffix not in (".part", ".previous", ".lock")
     ]
     return {path.relative_to(training).as_posix(): path.read_bytes() for path in paths}
-
-
-# ---- voices
-
-
-def test_voice_folder_returns_the_shipped_folder_of_a_demo_voice(sqlite_database, storage, guest):
-    demo = find_model(sqlite_database, guest, "koguchi")
-    assert voice_folder(storage, demo) == DEMO_VOICES / "koguchi"
-
-
-def test_voice_folder_refuses_an_untrained_voice(storage, model):
-    with pytest.raises(WrongState, match="not trained"):
-        voice_folder(storage, model)
-
-
-def test_voice_folder_returns_a_kept_voice_with_its_preview(storage, guest, voice):
-    key = keep_voice(storage, guest, "mia", 3, replace(voice, card=replace(voice.card, id="mia")), voice.preview)
-    home = voice_folder(storage, a_model(guest, key))
-    assert load_card(home).id == "mia"
-    assert (home / PREVIEW_FILE).read_bytes() == voice.preview.read_bytes()
-    kept = [path.name for path in storage.scratch.iterdir()] if storage.scratch.exists() else []
-    assert kept == (["cache"] if storage.folder("x") is None else [])
-
-
-def test_keep_voice_leaves_the_earlier_voice_until_its_row_changes(s3_storage, guest, voice):
-    first = keep_voice(s3_storage, guest, "mia", 1, voice)
-    before = voice_folder(s3_storage, a_model(guest, first))
-    second = keep_voice(s3_storage, guest, "mia", 1, replace(voice, card=replace(voice.card, name="Anew")))
-    assert first != second
-    assert load_card(voice_folder(s3_storage, a_model(guest, first))).name == voice.card.name
-    drop_older_voices(s3_storage, guest, "mia", first)  # by a worker that comes late
-    assert load_card(voice_folder(s3_storage, a_model(guest, second))).name == "Anew"
-    drop_older_voices(s3_storage, guest, "mia", second)
-    assert {key.rpartition("/")[0] for key in s3_storage.list_keys("accounts")} == {second}
-    assert (before / CARD_FILE).exists()  # who is reading it can go on
-    with pytest.raises(NotFound):
-        voice_folder(s3_storage, a_model(guest, first))
-
-
-def test_voice_folder_fetches_a_voice_from_s3_once(s3_storage, guest, voice, monkeypatch):
-    key = keep_voice(s3_storage, guest, "mia", 1, voice)
-    home = voice_folder(s3_storage, a_model(guest, key))
-    monkeypatch.setattr(s3_storage, "pull_folder", lambda *arguments: pytest.fail("it is there already"))
-    assert voice_folder(s3_storage, a_model(guest, key)) == home
-
-
-def test_voice_folder_fetches_a_replaced_voice_again(s3_storage, guest, tmp_path):
-    cards = []
-    for name in ("koguchi", "kerstin"):
-        shutil.copytree(DEMO_VOICES / name, tmp_path / name)
-        s3_storage.push_folder(tmp_path / name, "voices/mia")
-        cards.append(load_card(voice_folder(s3_storage, a_model(guest, "voices/mia"))).name)
-    assert cards == ["Koguchi", "Kerstin"]
-
-
-def test_voice_folder_caches_only_the_most_recently_used_voices(s3_storage, guest, monkeypatch):
-    monkeypatch.setattr(workspaces, "MOST_CACHED", 2)
-    homes = []
-    for number in range(3):
-        key = f"voices/v{number}"
-        s3_storage.put_bytes(b"{}", f"{key}/card.json")
-        s3_storage.put_bytes(bytes([number]), f"{key}/weights.safetensors")
-        homes.append(voice_folder(s3_storage, a_model(guest, key)))
-        assert homes[-1].exists()
-        if number == 1:
-            os.utime(homes[0], (0, 0))
-    assert [home.exists() for home in homes] == [False, True, True]
-
-
-# ---- what arrives
-
-
-@pytest.fixture
-def upload(tmp_path) -> Path:
-    (tmp_path / "upload" / "audio").mkdir(parents=True)
-    (tmp_path / "upload" / "audio" / "one.wav").write_bytes(b"one")
-    (tmp_path / "upload" / "model.json").write_text('{"name": "Mia"}')
-    return tmp_path / "upload"
-
-
-def test_arriving_stores_files_under_the_returned_key(storage, guest, upload):
-    with arriving(storage, guest, DATASETS, upload) as arrive:
-        assert storage.head(f"accounts/{guest.id}/datasets/mia/model.json") is None
-        key = arrive("mia")
-    assert (key == f"accounts/{guest.id}/datasets/mia") == (storage.folder("x") is not None)
-    assert stored(storage) == [f"{key}/audio/one.wav", f"{key}/model.json"]
-
-
-def test_arriving_moves_files_when_the_id_changes(storage, guest, upload):
-    """As where a transaction is tried again, and somebody else has taken the id meanwhile."""
-    with arriving(storage, guest, DATASETS, upload) as arrive:
-        arrive("mia")
-        assert arrive("mia-2") == arrive("mia-2")
-        key = arrive("mia-2")
-    assert stored(storage) == [f"{key}/audio/one.wav", f"{key}/model.json"]
-
-
-@pytest.mark.parametrize("arrives", [False, True])
-def test_arriving_leaves_nothing_after_an_interruption(storage, guest, upload, arrives):
-    with pytest.raises(KeyboardInterrupt), arriving(storage, guest, VOICES, upload) as arrive:  # noqa: PT012
-        if arrives:
-            arrive("mia")
-        raise KeyboardInterrupt
-    assert stored(storage) == []
-    assert not storage.scratch.exists() or list(storage.scratch.iterdir()) == []
-
-
-def test_arriving_keeps_no_files_without_an_id(storage, guest, upload):
-    with arriving(storage, guest, VOICES, upload):
-        pass
-    assert stored(storage) == []
-
-
-def test_remove_model_deletes_its_uploaded_files(sqlite_database, storage, guest, upload):
-    with arriving(storage, guest, DATASETS, upload) as arrive, sqlite_database.write() as connection:
-        model = add_model(connection, storage, guest, {"name": "Mia"}, "pending")
-        set_keys(connection, model, dataset_key=arrive(model.id))
-    model = now(sqlite_database, storage, guest)
-    with storage.deleting() as take_away, sqlite_database.write() as connection:
-        remove_model(connection, take_away, guest, model)
-    assert stored(storage) == []
-
-
-# ---- recordings and trainings
 
 
 def test_dataset_workspace_holds_the_recordings_and_saves_the_report(sqlite_database, storage, guest, model):
@@ -393,7 +217,7 @@ def test_dataset_workspace_waits_for_another_training_to_end(folder_storage, gue
 
 def test_dataset_workspace_opens_after_the_lock_holder_is_killed(folder_storage, guest):
     model = a_dataset(folder_storage, guest)
-    lock = folder_storage.folder(model.dataset_key) / workspaces.LOCK_FILE
+    lock = folder_storage.folder(model.dataset_key) / LOCK_FILE
     command, pipe = [sys.executable, "-c", HOLD, str(lock)], subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as other:
         try:
@@ -404,98 +228,6 @@ def test_dataset_workspace_opens_after_the_lock_holder_is_killed(folder_storage,
             other.kill()
     with dataset_workspace(folder_storage, guest, model, 2, wait_s=PATIENCE_S):
         pass
-
-
-def test_keep_voice_stores_voices_of_the_local_account_in_the_data_folder(sqlite_database, folder_storage, voice):
-    me = local_account(sqlite_database)
-    with sqlite_database.write() as connection:
-        model = add_model(connection, folder_storage, me, {"name": "Mia"}, "pending")
-    assert keep_voice(folder_storage, me, model.id, 1, voice) == "voices/mia"
-    assert voice_folder(folder_storage, replace(model, voice_key="voices/mia")) == folder_storage.folder("voices/mia")
-
-
-# ---- before the training
-
-
-@pytest.fixture
-def untrained(sqlite_database, storage, guest, tmp_path, vocal) -> Model:
-    """A voice that has fifteen seconds of recordings."""
-    soundfile.write(tmp_path / "one.wav", vocal(15.0, 200.0), 44_100)
-    folder = create_dataset([tmp_path / "one.wav"], tmp_path / "dataset", {"name": "Mia"}).folder
-    with sqlite_database.write() as connection:
-        model = add_model(connection, storage, guest, {"name": "Mia"}, "pending")
-        key = f"accounts/{guest.id}/datasets/{model.id}"
-        storage.push_folder(folder, key)
-        set_keys(connection, model, dataset_key=key)
-    return replace(model, dataset_key=key)
-
-
-def hear(storage: Storage, account: Account, model: Model, said: list[str] | None = None) -> Path:
-    told = said if said is not None else []
-    return untrained_folder(storage, account, model, lambda fraction, message: told.append(message), "cpu")
-
-
-@pytest.mark.system
-def test_untrained_folder_makes_an_untrained_voice_once(storage, guest, untrained, monkeypatch):
-    said: list[str] = []
-    home = hear(storage, guest, untrained, said)
-    assert load_card(home).is_untrained
-    assert said[-1] == "rendering a preview"
-    place = f"{untrained.dataset_key}/untrained"
-    assert {f"{place}/card.json", f"{place}/weights.safetensors"} <= set(stored(storage))
-    assert not [key for key in stored(storage) if "/training" in key or (key.endswith(".wav") and "/audio/" not in key)]
-    monkeypatch.setattr(Workspace, "make_untrained", lambda *given: pytest.fail("it is there already"))
-    assert hear(storage, guest, untrained) == home
-
-
-@pytest.mark.parametrize("storage", ["folder"], indirect=True)
-@pytest.mark.system
-def test_untrained_folder_rebuilds_the_voice_after_the_recordings_change(storage, guest, untrained):
-    home = hear(storage, guest, untrained)
-    before = (home / "weights.safetensors").stat().st_ino
-    os.utime(next((home.parent / "audio").iterdir()), ns=(0, 0))
-    assert hear(storage, guest, untrained) == home
-    assert (home / "weights.safetensors").stat().st_ino != before
-
-
-@pytest.mark.system
-def test_untrained_folder_rebuilds_a_voice_of_an_earlier_base(storage, guest, untrained, monkeypatch):
-    hear(storage, guest, untrained)
-    key = f"{untrained.dataset_key}/untrained/card.json"
-    card = json.loads(b"".join(storage.read(key)))
-    storage.put_bytes(json.dumps(card | {"format": 1}).encode(), key)
-    assert not load_card(hear(storage, guest, untrained)).is_earlier
-
-
-@pytest.mark.parametrize("storage", ["folder"], indirect=True)
-def test_untrained_folder_waits_while_another_makes_it_and_can_be_cancelled(storage, guest, untrained):
-    home = storage.folder(untrained.dataset_key)
-
-    def stop(fraction, message):
-        assert message == "waiting for the analysis of its recordings"
-        raise Cancelled
-
-    with alone_with_untrained(home, stop):
-        with pytest.raises(Cancelled):
-            untrained_folder(storage, guest, untrained, stop, "cpu")
-        with pytest.raises(WrongState, match="being analysed"):
-            refuse_busy(home)
-    refuse_busy(home)
-
-
-def test_untrained_folder_refuses_a_voice_without_recordings(storage, guest, model):
-    with pytest.raises(WrongState, match="not made of recordings"):
-        hear(storage, guest, replace(model, dataset_key=None))
-
-
-def test_untrained_folder_raises_not_found_for_deleted_recordings(storage, guest, untrained):
-    storage.delete_below(untrained.dataset_key)
-    with pytest.raises(NotFound):
-        hear(storage, guest, untrained)
-    assert stored(storage) == []
-
-
-# ---- what the tests are made of
 
 
 @pytest.fixture

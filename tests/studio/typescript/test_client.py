@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import engine
-from tests.load.trial_service import TrialService
+from studio.load.trial_service import TrialService
 from tests.studio.exchange.hostile_server import TABLE, hostile_server
 
 ROOT = Path(__file__).parents[3]

@@ -16,7 +16,7 @@ from engine.research.benchmark import beside_rvc, judges
 from engine.research.benchmark.beside_rvc import OURS, RVC, comparison_table
 from engine.research.benchmark.judges import Embeddings
 from engine.research.benchmark.opinions import Judged, Opinion, Output
-from engine.research.benchmark.speed import Sample
+from engine.research.benchmark.samples import Sample
 from engine.research.benchmark.word_errors import WordErrors
 from engine.research.command import main
 from engine.rvc import contentvec
@@ -181,8 +181,9 @@ def test_comparison_table_has_means_shares_and_paired_differences():
     }  # fmt: skip
     shares = re.findall(r"share of the (?:way|leak)[^|]*\|([^\n]*)\|", text)
     assert [one.split()[::2][:4] for one in shares[:2]] == [
-        ["0.000", "1.000", "0.250", "0.500"], ["1.000", "0.000", "0.500", "0.500"],
-    ]  # fmt: skip
+        ["0.000", "1.000", "0.250", "0.500"],
+        ["1.000", "0.000", "0.500", "0.500"],
+    ]
     assert (found["words wrong"][RVC], found["words wrong"][apart]) == ("0.200", "-0.100 (-0.100 to -0.100)")
     assert (found["pitch within 50 cents"][OURS], found["pitch within 50 cents"][apart]) == ("-", "-")
     assert found["seconds of work for a second"][apart].startswith("-1.900")

@@ -4,13 +4,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
-from engine.devices import choose_device
+from engine.devices import Device, choose_device
 from engine.research.benchmark import card
 from engine.research.benchmark.card import QUICK, SECTIONS
 from engine.research.command import main
+from tests.engine.pretended_gpu import THERE, pretended_gpu
 
 ROOT = Path(__file__).parents[4]
 
@@ -31,6 +33,25 @@ def test_card_says_in_a_sentence_that_there_is_none(capsys):
 
 def test_difference_of_the_processor_alone_is_a_sentence():
     assert list(card._difference(choose_device("cpu"), QUICK)) == ["There is no card to compare with the processor."]
+
+
+@pytest.mark.filterwarnings("ignore:for .*copying from a non-meta parameter")
+@pytest.mark.filterwarnings("ignore:Converting a tensor with requires_grad=True to a scalar")
+@pytest.mark.system
+def test_difference_compares_a_card_with_the_processor(monkeypatch):
+    device, chosen = Device(THERE.type, "pretended", torch.float32), choose_device("cpu")
+    monkeypatch.setattr(
+        "engine.conversion.convert.working_device", lambda wanted: device if wanted == THERE.type else chosen
+    )
+    with pretended_gpu():
+        lines = list(card._difference(device, QUICK))
+    assert len(lines) == 2
+    assert all("| below -60 dB |" in line for line in lines)  # windows in batches round otherwise
+
+
+def test_difference_is_measured_in_decibels():
+    wanted = np.ones(100, np.float32)
+    assert card.difference_db(wanted, wanted * 1.01) == pytest.approx(-40, abs=0.1)
 
 
 @pytest.mark.slow

@@ -7,18 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import soundfile
 
-from engine.audio.files import Audio, read_audio
 from engine.errors import AudioError
 from engine.evaluation.scores import Scores
 from engine.research.benchmark import conversion as benchmark
 from engine.research.benchmark.conversion import Results, results_as_json, results_as_text
 from engine.research.benchmark.machine import peak_memory_mb
-from engine.research.benchmark.memory import Memory
 from engine.research.benchmark.quality import QualityRow, quality_means
-from engine.research.benchmark.recordings import evenly_spaced, find_recordings, longest, write_repeated
-from engine.research.benchmark.speed import Sample, summarise_speed
+from engine.research.benchmark.recordings import evenly_spaced, find_recordings
+from engine.research.benchmark.thread_costs import ThreadCost
 from engine.research.command import main
 from engine.research.tables import table
 
@@ -28,11 +25,6 @@ RATE = 44_100
 def scores(speaker_similarity: float, leak_db: float | None = None) -> Scores:
     zero = dict.fromkeys(Scores.__dataclass_fields__, 0.0)
     return Scores(**zero | {"speaker_similarity": speaker_similarity, "leak_db": leak_db})
-
-
-def sample(audio_s: float, wall_s: float) -> Sample:
-    output = Audio(np.zeros((1, 10), np.float32), RATE)
-    return Sample("song", "voice", "melodic", 0, output, audio_s, wall_s, processor_s=2 * wall_s)
 
 
 @pytest.fixture
@@ -50,17 +42,8 @@ def rows() -> tuple[QualityRow, ...]:
 @pytest.fixture
 def results(rows) -> Results:
     machine = {"processor": "slide rule", "cores": 2, "threads": 2, "torch": "2.13.0", "load_before": 0.1}
-    memory = (Memory(1 / 6, 412.3, 0.0312, 0.0), Memory(60.0, 519.8, 0.0305, 0.0))
-    return Results(machine, "the voices' previews", summarise_speed([sample(10.0, 0.3)]), memory, rows, {"ann": 0.25})
-
-
-def test_summarise_speed_divides_total_work_by_total_audio():
-    speed = summarise_speed([sample(30.0, 0.6), sample(10.0, 0.6)])
-    assert speed.audio_s == 40.0
-    assert speed.wall_per_s == pytest.approx(0.03)
-    assert speed.processor_per_s == pytest.approx(0.06)
-    assert speed.slowest_wall_per_s == pytest.approx(0.06)
-    assert speed.output_rate == RATE
+    costs = (ThreadCost("here", 1, "10 s", 0.03, 0.06, 412.3), ThreadCost("here", 1, "3600 s", 0.02, 0.05, 519.8))
+    return Results(machine, "the voices' previews", rows, {"ann": 0.25}, costs)
 
 
 def test_quality_means_averages_by_output_voice_and_source(rows):
@@ -93,9 +76,8 @@ def test_results_as_json_holds_every_row_and_no_nan(results):
     read = json.loads(results_as_json(results), parse_constant=pytest.fail)
     assert len(read["quality"]) == 6
     assert read["quality"][3]["scores"]["speaker_similarity"] == 0.7
-    assert read["memory"][1]["peak_mb"] == 519.8
+    assert read["threads"][1]["peak_mb"] == 519.8
     assert read["means"]["by_voice"]["bob"]["speaker_similarity"] == 0.9
-    assert read["speed"]["wall_per_s"] == pytest.approx(0.03)
 
 
 def test_results_as_text_shows_each_part(results):
@@ -104,7 +86,7 @@ def test_results_as_text_shows_each_part(results):
         "slide rule",
         "0.0300",
         "10 s",
-        "60 min",
+        "3600 s",
         "520",
         "copy synthesis",
         "the voices' previews",
@@ -116,13 +98,12 @@ def test_results_as_text_shows_each_part(results):
 
 
 def test_results_as_text_omits_parts_without_measurements(results):
-    only_memory = Results(results.machine, results.compared_with, None, results.memory, (), {})
-    text = results_as_text(only_memory)
-    assert "Speed" not in text
+    only_speed = Results(results.machine, results.compared_with, (), {}, results.threads)
+    text = results_as_text(only_speed)
     assert "Quality" not in text
     assert "Equal error rate" not in text
-    assert "Memory" in text
-    assert json.loads(results_as_json(only_memory))["speed"] is None
+    assert "Peak memory" in text
+    assert json.loads(results_as_json(only_speed))["quality"] == []
 
 
 def test_table_is_aligned_markdown():
@@ -148,18 +129,6 @@ def test_find_recordings_sorts_by_name_and_refuses_empty_and_missing_folders(tmp
         find_recordings(tmp_path / "empty")
     with pytest.raises(AudioError, match="no folder"):
         find_recordings(tmp_path / "absent")
-
-
-def test_write_repeated_repeats_the_longest_source_to_a_given_length(tmp_path):
-    rate = 8_000
-    tone = (0.5 * np.sin(np.arange(rate) / 20)).astype(np.float32)
-    soundfile.write(tmp_path / "long.wav", tone, rate)
-    soundfile.write(tmp_path / "short.wav", tone[:100], rate)
-    assert longest([tmp_path / "short.wav", tmp_path / "long.wav"]) == tmp_path / "long.wav"
-    write_repeated(tmp_path / "long.wav", tmp_path / "made.wav", 2.5)
-    made = read_audio(tmp_path / "made.wav")
-    assert made.sample_count == 20_000
-    np.testing.assert_allclose(made.samples[0], np.tile(tone, 3)[:20_000], atol=1e-4)
 
 
 def hold_and_measure(megabytes: int) -> tuple[float, float]:

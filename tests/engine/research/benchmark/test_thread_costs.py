@@ -22,9 +22,7 @@ RECORDINGS = (SAMPLES / "speech.flac",)
 
 def test_cases_are_clips_and_the_long_source_as_they_are_and_moved():
     names = [case.name for case in cases_of(Trial(RECORDINGS, "koguchi", (1,)))]
-    assert names == [
-        "3 s", "3 s, +3", "10 s", "10 s, +3", "300 s", "300 s, +3", "300 s stereo", "300 s stereo, +3",
-    ]  # fmt: skip
+    assert names == ["3 s", "3 s, +3", "10 s", "10 s, +3", "300 s", "300 s, +3", "300 s stereo", "300 s stereo, +3"]
 
 
 def test_thread_tables_have_a_line_for_each_number_of_threads_and_ratios():

@@ -112,6 +112,29 @@ def test_changes_view_previews_edits_before_rendering(studio, converted):
     assert changes_view(studio, studio.local, converted, 1, []) == []
 
 
+@pytest.mark.parametrize("change", [{"level_db": 3.0}, {"formant_shift_semitones": -2.0}])
+def test_start_edit_takes_formants_and_levels_though_the_curve_stays(studio, converted, finished, change):
+    note = {"tool": "note", "start_s": 1.0, "end_s": 1.5, **change}
+    assert changes_view(studio, studio.local, converted, 1, [note]) == []
+    edit_id = start_edit(studio, studio.local, converted, 1, [note])
+    [stored_edit] = find(studio.database, studio.local.id, edit_id).parameters["edit"]["edits"]
+    assert stored_edit == note | {
+        "vibrato": 1.0, "drift": 1.0, "centre": 0.0, "slope": 0.0, "formant_shift_semitones": 0.0, "level_db": 0.0,
+    } | change  # fmt: skip
+    finished(edit_id, takes=1, with_edit_data=False)
+    assert view(studio, edit_id)["edits"] == [stored_edit]
+    with pytest.raises(Invalid, match="Nothing to render"):
+        start_edit(studio, studio.local, edit_id, 1, [note])
+    start_edit(studio, studio.local, edit_id, 1, [])
+
+
+def test_start_edit_refuses_the_octaves_that_a_take_has(studio, converted, finished):
+    octave = {"tool": "octave", "start_s": 1.0, "end_s": 1.5, "by": 1}
+    edit_id = finished(start_edit(studio, studio.local, converted, 1, [octave]), takes=1, with_edit_data=False)
+    with pytest.raises(Invalid, match="Nothing to render"):
+        start_edit(studio, studio.local, edit_id, 1, [octave])
+
+
 def test_start_edit_queues_a_conversion_with_its_own_copy_of_the_take(studio, converted):
     edit_id = start_edit(studio, studio.local, converted, 2, [SHIFT])
     task = find(studio.database, studio.local.id, edit_id)

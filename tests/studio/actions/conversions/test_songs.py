@@ -32,6 +32,26 @@ def song(studio, tmp_path):
     return task_id
 
 
+@pytest.fixture
+def plain(studio, tmp_path):
+    """A conversion of two takes, without a backing, of a tone of 440 Hz."""
+    account = studio.local
+    with studio.database.write() as connection:
+        place = f"{account_prefix(account)}tasks/plain"
+        asked = {"input_key": f"{place}/recording.wav", "file_name": "Mine.wav", "settings": {}}
+        task_id = submit(connection, account.id, "conversion", asked, model_id="kathleen")
+    keys = []
+    for name, hertz in (("recording", 440.0), ("1", 495.0), ("2", 550.0)):
+        soundfile.write(tmp_path / f"{name}.wav", 0.1 * np.sin(2 * np.pi * hertz * np.arange(RATE) / RATE), RATE)
+        take = f"{account_prefix(account)}tasks/{task_id}/1/{name}.wav"
+        keys.append(asked["input_key"] if name == "recording" else take)
+        studio.storage.put_file(tmp_path / f"{name}.wav", keys[-1])
+    task = claim(studio.database, "test", ("conversion",), 60.0)
+    with studio.database.write() as connection:
+        complete(connection, task, {"outputs": keys[1:]})
+    return task_id
+
+
 def test_mix_again_applies_the_faders_and_reuses_the_file(studio, song, tmp_path):
     faders = {"vocal": {"gain_db": -6.0}, "backing": {"mute": True}}
     made = [mix_again(studio, studio.local, song, faders, "wav", "http://here", 0.0) for _ in range(2)]
@@ -59,6 +79,37 @@ def test_mix_again_moves_all_but_the_backing(studio, song, tmp_path):
     mixed, rate = soundfile.read(studio.storage.fetch(key, tmp_path))
     first = np.flatnonzero(np.abs(mixed) > 1e-3)[0] / rate
     assert first == pytest.approx(0.25, abs=0.01)
+
+
+def test_mix_again_adds_another_take_and_the_recording_at_their_faders(studio, song, tmp_path, plain):
+    faders = {"vocal": {"mute": True}, f"take-{plain} 2": {"gain_db": -6.0, "pan": 1.0}, "recording": {"pan": -1.0}}
+    mix_again(studio, studio.local, plain, faders, "wav", "http://here", 0.0, TakeInMix(1))
+    [key] = [key for key in studio.storage.list_keys(f"tasks/{plain}") if "/mix-" in key]
+    mixed, _ = soundfile.read(studio.storage.fetch(key, tmp_path))
+    left, right = np.abs(np.fft.rfft(mixed, axis=0)).argmax(axis=0)
+    assert (left, right) == (440, 550)  # a second of each
+    np.testing.assert_allclose(np.abs(mixed).max(axis=0), [0.1 * 2**0.5, 0.1 * 2**0.5 * 10 ** (-6 / 20)], atol=2e-3)
+
+
+def test_mix_again_places_a_take_beside_a_song_where_its_recording_begins(studio, song, tmp_path, plain):
+    faders = {"vocal": {}, "backing": {"mute": True}, f"take-{plain} 1": {}}
+    mix_again(studio, studio.local, song, faders, "wav", "http://here", 0.0, TakeInMix(shift_s=0.25))
+    [key] = [key for key in studio.storage.list_keys(f"tasks/{song}") if "/mix-" in key]
+    assert soundfile.info(studio.storage.fetch(key, tmp_path)).duration == pytest.approx(1.25)
+
+
+def test_mix_again_of_a_take_alone_is_at_its_fader(studio, tmp_path, plain):
+    mix_again(studio, studio.local, plain, {"vocal": {"gain_db": -6.0}}, "wav", "http://here", 0.0, TakeInMix(2))
+    [key] = [key for key in studio.storage.list_keys(f"tasks/{plain}") if "/mix-" in key]
+    mixed, _ = soundfile.read(studio.storage.fetch(key, tmp_path))
+    assert np.abs(mixed).max() == pytest.approx(0.1 * 10 ** (-6 / 20), abs=1e-3)
+
+
+@pytest.mark.parametrize("lane", ["take-nowhere 1", "take-{plain} 3", "take-{plain} one", "take-{plain}"])
+def test_mix_again_refuses_a_take_that_is_gone(studio, plain, lane):
+    faders = {"vocal": {}, lane.format(plain=plain): {}}
+    with pytest.raises(NotFound):
+        mix_again(studio, studio.local, plain, faders, "wav", "http://here", 0.0)
 
 
 def test_mix_again_refuses_a_harmony_that_is_gone(studio, song):

@@ -135,13 +135,12 @@ def test_queue_view_shows_the_place_of_each_waiting_training(studio, package):
     voices = [create_model(studio, studio.local, package(name=name)) for name in ("Ada", "Bea")]
     for voice in voices:
         start_training(studio, studio.local, voice, 3)
-    assert [(task.model, task.place) for task in queue_view(studio, studio.local, "", 0.0)] == [
-        ("ada", 1), ("bea", 2),
-    ]  # fmt: skip
+    assert [(task.model, task.place) for task in queue_view(studio, studio.local, "", 0.0)] == [("ada", 1), ("bea", 2)]
     claim(studio.database, "worker", ["training"], 60)
     assert [(task.model, task.place) for task in queue_view(studio, studio.local, "", 0.0)] == [
-        ("ada", None), ("bea", 1),
-    ]  # fmt: skip
+        ("ada", None),
+        ("bea", 1),
+    ]
     assert view(studio, "bea").task.place == 1
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from engine.archives import ArchiveLimits
 from engine.errors import DatasetError, ProfileError
 from studio.actions.trainings.training import train_model
 from studio.actions.voices.drafts import (
@@ -122,6 +123,14 @@ def test_add_recordings_names_unreadable_files_and_takes_the_rest(studio, record
     for sentence, name in zip(brought.refused, bad, strict=True):
         assert f'"{name}"' in sentence
         assert str(tmp_path) not in sentence
+
+
+def test_add_recordings_takes_as_many_as_a_voice_may_have_and_no_more(studio, recording, monkeypatch):
+    monkeypatch.setattr("studio.actions.voices.drafts.LIMITS", ArchiveLimits(most_files=2))
+    draft = add_recordings(studio, studio.local, None, [recording(1, "a.wav"), recording(1, "b.wav")], NOW_S).draft_id
+    with pytest.raises(Invalid, match="at most 2 recordings"):
+        add_recordings(studio, studio.local, draft, [recording(1, "c.wav")], NOW_S)
+    assert names(studio, draft) == ["a.wav", "b.wav"]
 
 
 def test_add_recordings_takes_recordings_by_what_they_hold_and_names_the_rest_of_a_zip(studio, recording, tmp_path):

@@ -22,9 +22,7 @@ SCORES = {"likeness": 0.9, "content": 0.7, "score": 1.2}
 def test_start_blend_queues_a_task_and_new_voice_view_names_its_voice(studio):
     task_id = start_blend(studio, studio.local, "kathleen", "koguchi", 0.3)
     task = find(studio.database, studio.local.id, task_id)
-    assert task.parameters == {
-        "first": "kathleen", "second": "koguchi", "share": 0.3, "name": "Kathleen and Koguchi",
-    }  # fmt: skip
+    assert task.parameters == {"first": "kathleen", "second": "koguchi", "share": 0.3, "name": "Kathleen and Koguchi"}
     assert active_new_voice(studio, studio.local, "blend") == new_voice_view(studio, studio.local, "blend", task_id)
     assert new_voice_view(studio, studio.local, "blend", task_id).is_active
     claimed = claim(studio.database, "worker", ["blend"], 60)
@@ -121,8 +119,9 @@ def test_start_teaching_lists_the_files_of_a_zip_that_are_left_out(studio, teach
     task_id = start_teaching(studio, studio.local, teacher, TeachingRequest(recordings=[tmp_path / "set.zip"]))
     left_out = left_out_from(find(studio.database, studio.local.id, task_id).parameters["left_out"])
     assert {one.name: one.reason.partition(",")[0] for one in left_out} == {
-        "songs/words.txt": "This file is left out", "songs/old.wma": "This file is left out"
-    }  # fmt: skip
+        "songs/words.txt": "This file is left out",
+        "songs/old.wma": "This file is left out",
+    }
     assert task_view(studio, studio.local, task_id, "", 0.0).warning == " ".join(
         f"{one.name}: {one.reason}" for one in left_out
     )

@@ -109,6 +109,14 @@ def claim(database, owner, kind="conversion", lease_s=60.0) -> tasks.Task:
     return tasks.claim(database, owner, [kind], lease_s)
 
 
+def placed(database, dispatcher, cluster, kind="conversion") -> tuple[str, str]:
+    """A task that waits, and the worker that is placed for it."""
+    task = submit(database, kind)
+    dispatcher.look()
+    [worker] = cluster.placed
+    return task, worker
+
+
 def of_lane(cluster, lane) -> list[str]:
     return [owner for owner, its_lane in cluster.placed.items() if its_lane == lane]
 
@@ -146,9 +154,7 @@ def test_dispatcher_limits_training_workers_to_ray_trainings(database, dispatche
 
 def test_dispatcher_pauses_before_it_replaces_a_worker_without_a_task(database, dispatcher, cluster, monkeypatch):
     monkeypatch.setattr(ray_dispatcher, "_PAUSE_S", 100.0)
-    submit(database, "training")
-    dispatcher.look()
-    [worker] = cluster.placed
+    _, worker = placed(database, dispatcher, cluster, "training")
     cluster.end(worker, NOTHING)
     dispatcher.look()
     assert cluster.placed == {}
@@ -158,9 +164,7 @@ def test_dispatcher_pauses_before_it_replaces_a_worker_without_a_task(database, 
 def test_dispatcher_requeues_the_task_of_an_ended_worker_before_its_lease_expires(
     database, dispatcher, cluster, account, outcome
 ):
-    task = submit(database)
-    dispatcher.look()
-    [worker] = cluster.placed
+    task, worker = placed(database, dispatcher, cluster)
     claim(database, worker, lease_s=3600.0)
     cluster.end(worker, outcome)
     dispatcher.look()
@@ -169,9 +173,7 @@ def test_dispatcher_requeues_the_task_of_an_ended_worker_before_its_lease_expire
 
 
 def test_dispatcher_keeps_the_completed_task_of_an_ended_worker(database, dispatcher, cluster, account):
-    task = submit(database)
-    dispatcher.look()
-    [worker] = cluster.placed
+    task, worker = placed(database, dispatcher, cluster)
     held = claim(database, worker)
     with database.write() as connection:
         tasks.complete(connection, held, {})
@@ -183,9 +185,7 @@ def test_dispatcher_keeps_the_completed_task_of_an_ended_worker(database, dispat
 
 def test_dispatcher_backs_off_after_a_worker_fails(database, dispatcher, cluster):
     dispatcher._lanes["conversions"].backoff.first_s = 100.0
-    submit(database)
-    dispatcher.look()
-    [worker] = cluster.placed
+    _, worker = placed(database, dispatcher, cluster)
     cluster.end(worker, TROUBLE, "the database cannot be reached")
     dispatcher.look()
     assert cluster.placed == {}
@@ -195,9 +195,7 @@ def test_dispatcher_kills_a_worker_once_if_it_ignores_a_cancellation(
     database, dispatcher, cluster, account, monkeypatch
 ):
     monkeypatch.setitem(LANES, "conversions", replace(LANES["conversions"], patience_s=0.05))
-    task = submit(database)
-    dispatcher.look()
-    [worker] = cluster.placed
+    task, worker = placed(database, dispatcher, cluster)
     claim(database, worker)
     tasks.request_cancel(database, account.id, task)
     dispatcher.look()
@@ -211,9 +209,7 @@ def test_dispatcher_kills_a_worker_once_if_it_ignores_a_cancellation(
 
 def test_dispatcher_kills_a_worker_with_an_expired_lease(database, dispatcher, cluster, account, monkeypatch):
     monkeypatch.setattr("studio.executors.lease_watch.HOLD_OFF_S", 0.05)
-    task = submit(database)
-    dispatcher.look()
-    [worker] = cluster.placed
+    task, worker = placed(database, dispatcher, cluster)
     claim(database, worker, lease_s=0.05)
     time.sleep(0.1)
     dispatcher.look()
@@ -248,9 +244,7 @@ def test_dispatcher_leads_alone_until_another_takes_over_its_expired_lock(databa
 
 
 def test_dispatcher_end_requeues_claimed_tasks_and_gives_up_the_lead(database, dispatcher, cluster, account):
-    task = submit(database)
-    dispatcher.look()
-    [worker] = cluster.placed
+    task, worker = placed(database, dispatcher, cluster)
     claim(database, worker)
     dispatcher.end()
     assert cluster.asked == [worker]
@@ -273,9 +267,7 @@ def test_dispatcher_raises_if_the_cluster_refuses_and_leaves_the_lead_to_another
 
 
 def test_dispatcher_keeps_an_expired_lease_after_hold_off(database, dispatcher, cluster, account):
-    task = submit(database)
-    dispatcher.look()
-    [worker] = cluster.placed
+    task, worker = placed(database, dispatcher, cluster)
     claim(database, worker, lease_s=0.05)
     time.sleep(0.1)
     dispatcher.hold_off()

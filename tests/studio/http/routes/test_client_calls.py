@@ -109,9 +109,7 @@ def test_client_downloads_a_link(http, client, singing, tmp_path):
     assert client.download(link, tmp_path / "take.wav").read_bytes() == b"RIFF"
 
 
-GIVEN = {
-    "audio": b"x", "archive": b"x", "takes": [1], "number": 1, "epochs": 1, "url": "http://studio/files/key",
-}  # fmt: skip
+GIVEN = {"audio": b"x", "archive": b"x", "takes": [1], "number": 1, "epochs": 1, "url": "http://studio/files/key"}
 
 
 def calls_of(method: str, tmp_path) -> set[tuple[str, str]]:

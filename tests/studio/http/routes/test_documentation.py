@@ -62,8 +62,9 @@ def test_openapi_document_contains_every_call(document):
 def test_openapi_document_is_as_published(document):
     published = json.loads(PUBLISHED.read_text(encoding="utf-8"))
     assert {**document, "info": {**document["info"], "version": ""}} == {
-        **published, "info": {**published["info"], "version": ""},
-    }  # fmt: skip
+        **published,
+        "info": {**published["info"], "version": ""},
+    }
 
 
 def test_openapi_document_describes_every_call_and_its_errors(document):

@@ -4,8 +4,8 @@ import pytest
 
 from tests.catalogues import catalogue
 
-TOKEN = "A token is required. Send the header 'Authorization: Bearer TOKEN'; `token create` makes one."
-TOKEN = "A token is required. Send the header 'Authorization: Bearer TOKEN'; `token create` makes one."
+TOKEN = "A token is required. Send the header 'Authorization: Bearer TOKEN'; `timbre-studio token create` makes one."
+TOKEN = "A token is required. Send the header 'Authorization: Bearer TOKEN'; `timbre-studio token create` makes one."
 FRENCH = {
     "Not Found": "Introuvable",
     "Unprocessable Entity": "Demande invalide",

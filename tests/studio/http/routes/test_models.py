@@ -326,9 +326,7 @@ def test_import_adds_an_exported_package_to_another_account_only(http):
     assert own[model_id]["vocal_range"] == own["kathleen"]["vocal_range"]
     assert taker.get(f"/models/{model_id}").json()["state"] == "completed"
     assert not work_left(http)
-    for method, path in (
-        ("GET", ""), ("DELETE", ""), ("GET", "/package"), ("POST", "/train"),
-    ):  # fmt: skip
+    for method, path in (("GET", ""), ("DELETE", ""), ("GET", "/package"), ("POST", "/train")):
         data = {"epochs": "1"} if method == "POST" else None
         assert giver.request(method, f"/models/{model_id}{path}", data=data).status_code == 404
     assert model_id not in {one["id"] for one in giver.get("/models").json()["models"]}

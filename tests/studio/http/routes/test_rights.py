@@ -71,8 +71,9 @@ def followed(service: Running, client: httpx.Client, path: str) -> list[str]:
     """Read an answer to wherever it ends."""
     lines = []
     try:
-        with httpx.stream("GET", f"{service.base_url}{path}", headers=client.headers, trust_env=False,
-                          timeout=PATIENCE_S) as answer:  # fmt: skip
+        with httpx.stream(
+            "GET", f"{service.base_url}{path}", headers=client.headers, trust_env=False, timeout=PATIENCE_S
+        ) as answer:
             lines.extend(answer.iter_lines())
     except httpx.RemoteProtocolError:
         lines.append("cut off")

@@ -86,8 +86,9 @@ def test_a_call_that_waits_gives_its_place_among_the_uploads_to_others(serve, si
     client = service.client("uploads")
 
     def send() -> httpx.Response:  # in pieces: the size is not known before
-        request = client.build_request("POST", "/convert", data={"model": "kathleen"},
-                                       files={"audio": singing.read_bytes()}, headers=LONG)  # fmt: skip
+        request = client.build_request(
+            "POST", "/convert", data={"model": "kathleen"}, files={"audio": singing.read_bytes()}, headers=LONG
+        )
         body = request.read()
         headers = {"Content-Type": request.headers["Content-Type"], **LONG}
         return client.post("/convert", content=iter([body]), headers=headers)
@@ -164,8 +165,9 @@ def test_events_show_the_progress_that_a_worker_reports(http, singing):
     task = claim(http.studio.database, "test", ("conversion",), PATIENCE_S)
     while task.id != task_id:
         task = claim(http.studio.database, "test", ("conversion",), PATIENCE_S)
-    with httpx.stream("GET", f"{http.base_url}/tasks/{task_id}/events", headers=client.headers, trust_env=False,
-                      timeout=PATIENCE_S) as answer:  # fmt: skip
+    with httpx.stream(
+        "GET", f"{http.base_url}/tasks/{task_id}/events", headers=client.headers, trust_env=False, timeout=PATIENCE_S
+    ) as answer:
         lines = answer.iter_lines()
         seen = [next(line for line in lines if line.startswith("data: "))]
         renew(http.studio.database, task, PATIENCE_S, 0.5, "synthesising")

@@ -34,7 +34,8 @@ def test_harmonies_sing_with_a_take_and_are_in_its_mix(visitor, recording, tmp_p
     expect(lanes).to_have_count(2, timeout=WORK_MS)
     expect(page.locator(".channel .label i")).to_have_count(0, timeout=WORK_MS)  # both are there
     photographed(page, "harmonies")
-    for what in ("Mute Double", "Mute Vocal"):
+    lead = page.locator("timbre-instrument .track[aria-checked=true] .label").inner_text()
+    for what in ("Mute Double", f"Mute {lead}"):
         page.get_by_role("button", name=what).click()
     with page.expect_download(timeout=WORK_MS) as download:
         page.locator("#convert-instrument").get_by_text("wav", exact=True).click()

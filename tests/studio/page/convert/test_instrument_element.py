@@ -10,8 +10,10 @@ import soundfile
 from playwright.sync_api import Page, expect
 
 from studio.page.page_files import page_file
+from tests.studio.page.convert.test_pitch_editor_element import view
 
 SECONDS, RATE = 3.0, 16_000
+MINUS = "\N{MINUS SIGN}"
 ROLL = {"range": {"low": 50, "high": 60, "label": "Range"}}
 BLANK = """<!doctype html><html><head><link rel="icon" href="data:,"><link rel="stylesheet" href="/page-files/page.css">
 <style>:root { --border-color-primary: gray; }</style>
@@ -66,6 +68,22 @@ def recording(name: str = "analysis-1") -> dict[str, Any]:
 def bring(page: Page, of: str, data: dict[str, Any] | None) -> None:
     page.evaluate("(part) => instrument.take(part)", {"of": of, "data": data})
     page.wait_for_function(f"instrument.duration == {SECONDS}")
+
+
+def test_instrument_opens_the_editor_for_a_step_of_a_take_that_was_edited_again_before_it_was_closed(instrument):
+    bring(instrument, "recording", recording())
+    bring(instrument, "takes", takes())
+    bring(instrument, "editor", view())
+    instrument.evaluate(
+        "() => { window.asked = []; instrument.addEventListener('tell-edit', ({ detail }) => asked.push(detail));"
+        " const detail = { name: 'Move notes', undo: () => false, redo: () => false };"
+        " document.dispatchEvent(new CustomEvent('timbre-did', { detail })); }"
+    )
+    track = takes()["tracks"][0] | {"key": "task-2"}
+    bring(instrument, "takes", takes(id="task-2", tracks=[track]))  # which the editor has not got yet
+    bring(instrument, "editor", None)
+    instrument.locator("body").press("Control+z")
+    assert instrument.evaluate("asked") == [{"isOn": True}]
 
 
 def test_instrument_keeps_its_position_when_the_recording_arrives_after_its_take(instrument):
@@ -247,6 +265,118 @@ def test_instrument_plays_a_harmony_with_the_take_and_takes_it_out(harmonized):
 def test_instrument_shows_that_a_harmony_is_on_its_way(harmonized):
     bring(harmonized, "harmonies", harmonies(url=None))
     expect(harmonized.locator("[data-lane=harmony-task-2] .label")).to_have_text("Third above …")
+
+
+# ---- the mixer: takes that sound together
+
+
+@pytest.fixture
+def sung(instrument) -> Page:
+    """Two takes of a recording; the first is chosen."""
+    bring(instrument, "recording", recording())
+    tracks = [
+        {"key": f"task-1 {number}", "task": "task-1", "take": number, "label": f"Kerstin, take {number}",
+         "names": ["Kerstin", ""], "url": f"/take-{number}.wav",
+         "downloads": [{"label": "wav", "url": "/take.wav", "name": "take.wav"}]}
+        for number in (1, 2)
+    ]  # fmt: skip
+    bring(instrument, "takes", takes(tracks=tracks))
+    return instrument
+
+
+def lane(page: Page, name: str) -> Any:
+    return page.get_by_role("group", name=name, exact=True)
+
+
+def meter(number: int) -> str:
+    place = f"[data-lane='take-task-1 {number}'] .meter"
+    return f"Number(document.querySelector({place!r}).style.getPropertyValue('--level'))"
+
+
+HEARD = "instrument.sound(instrument.data.tracks[1]).then(({ gain, pan }) => [gain, pan])"
+
+
+def test_mixer_has_level_and_place_of_each_take_which_are_heard_at_once_and_undone_by_name(sung):
+    take, undo = lane(sung, "Kerstin, take 1"), sung.locator(".step.undo")
+    assert sung.evaluate("instrument.wishes") == {}  # the take alone, as it is
+    sung.locator(".play").click()
+    sung.wait_for_function(f"{meter(1)} > 0.3")
+    take.get_by_label("Level of Kerstin, take 1").fill("-6")
+    expect(undo).to_have_attribute("title", f"Undo: Kerstin, take 1: {MINUS}6 dB (Ctrl+Z)")
+    take.get_by_label("Pan of Kerstin, take 1").fill("-0.4")
+    expect(undo).to_have_attribute("title", "Undo: Kerstin, take 1: 40 % left (Ctrl+Z)")
+    assert sung.evaluate(HEARD) == [pytest.approx(10 ** (-6 / 20)), -0.4]
+    assert sung.evaluate("instrument.wishes.faders.vocal") == {"gain_db": -6, "mute": False, "solo": False, "pan": -0.4}
+    assert sung.evaluate("instrument.data.tracks[1].downloads") == [{"label": "wav"}]  # to be made anew
+    sung.keyboard.press("Control+z")
+    sung.keyboard.press("Control+z")
+    assert sung.evaluate(HEARD) == [1, 0]
+    expect(take.get_by_label("Level of Kerstin, take 1")).to_have_value("0")
+    sung.keyboard.press("Control+y")
+    assert sung.evaluate(HEARD) == [pytest.approx(10 ** (-6 / 20)), 0]
+
+
+def test_mixer_lets_another_take_sound_with_the_chosen_one(sung):
+    first, second = (lane(sung, f"Kerstin, take {number}").locator(".mute") for number in (1, 2))
+    expect(second).to_have_attribute("aria-pressed", "true")
+    sung.locator(".play").click()
+    sung.wait_for_function(f"{meter(1)} > 0.3 && {meter(2)} === 0")
+    second.click()
+    expect(sung.locator(".step.undo")).to_have_attribute("title", "Undo: Unmute Kerstin, take 2 (Ctrl+Z)")
+    sung.wait_for_function(f"{meter(1)} > 0.3 && {meter(2)} > 0.3")
+    assert sung.evaluate("Object.keys(instrument.wishes.faders)") == ["vocal", "take-task-1 2"]
+    sung.keyboard.press("2")  # now that one leads, and the first is silent, as nothing else was said of it
+    expect(first).to_have_attribute("aria-pressed", "true")
+    sung.wait_for_function(f"{meter(1)} === 0 && {meter(2)} > 0.3")
+    assert sung.evaluate("instrument.wishes") == {}
+    second.click()
+    sung.wait_for_function(f"{meter(1)} === 0 && {meter(2)} === 0")
+    assert sung.evaluate("instrument.wishes.faders.vocal.mute")
+
+
+def test_mixer_plays_only_what_is_soloed(sung):
+    sung.locator(".play").click()
+    sung.wait_for_function(f"{meter(1)} > 0.3")
+    lane(sung, "Kerstin, take 2").locator(".solo").click()
+    sung.wait_for_function(f"{meter(1)} === 0 && {meter(2)} > 0.3")
+    told = "Object.entries(instrument.wishes.faders).map(([name, { solo }]) => [name, solo])"
+    assert sung.evaluate(told) == [["vocal", False], ["take-task-1 2", True]]
+
+
+def test_mixer_keeps_its_faders_over_a_reload(sung):
+    lane(sung, "Kerstin, take 2").get_by_label("Level of Kerstin, take 2").fill("-9")
+    lane(sung, "Kerstin, take 2").locator(".mute").click()
+    data = sung.evaluate("[instrument.data.tracks[1], instrument.data.tracks[2]]")
+    sung.reload()
+    sung.evaluate(OPEN)
+    bring(sung, "recording", recording())
+    bring(sung, "takes", takes(tracks=data))
+    expect(lane(sung, "Kerstin, take 2").get_by_label("Level of Kerstin, take 2")).to_have_value("-9")
+    expect(lane(sung, "Kerstin, take 2").locator(".mute")).to_have_attribute("aria-pressed", "false")
+    assert sung.evaluate("instrument.wishes.faders['take-task-1 2'].gain_db") == -9
+
+
+def test_mixer_is_a_sheet_where_there_is_no_room_in_the_heads(sung):
+    opens = sung.get_by_role("button", name="Mixer")
+    fader = lane(sung, "Kerstin, take 1").get_by_label("Level of Kerstin, take 1")
+    expect(opens).to_be_hidden()
+    expect(fader).to_be_visible()
+    sung.set_viewport_size({"width": 390, "height": 844})
+    try:
+        expect(fader).to_be_hidden()
+        opens.click()
+        for name in ("Mute", "Solo"):
+            box = sung.get_by_role("button", name=f"{name} Kerstin, take 1", exact=True).bounding_box()
+            assert min(box["width"], box["height"]) >= 44
+        box = fader.bounding_box()
+        assert box["width"] > 100
+        assert box["x"] + box["width"] < 390
+        fader.fill("-3")
+        expect(lane(sung, "Kerstin, take 1").locator(".value")).to_have_text(f"{MINUS}3 dB · Middle")
+        fader.press("Escape")
+        expect(fader).to_be_hidden()
+    finally:
+        sung.set_viewport_size({"width": 1280, "height": 720})
 
 
 # ---- the backing, moved against the recording

@@ -9,7 +9,7 @@ from tests.engine.songs.conftest import chords, save
 from tests.waiting import wait_until
 
 WORK_MS = 120_000
-BACKING_METER, VOCAL_METER = (f"timbre-instrument [data-lane={name}] .meter" for name in ("backing", "vocal"))
+BACKING_METER, VOCAL_METER = (f"timbre-instrument [data-lane={name}] .meter" for name in ("backing", "recording"))
 
 # which voices' colours are on the edge of the vocal's lane at these seconds, within what smoothing changes
 DRAWN = """async (asked) => {
@@ -112,7 +112,7 @@ def test_backing_of_a_vocal_survives_a_reload_is_heard_with_it_and_can_be_remove
     expect(backing.locator(".label")).to_have_attribute("title", "backing.wav", timeout=WORK_MS)
     fader = backing.get_by_role("slider", name="Level of Backing")
     fader.fill("-12")
-    channel(visitor, "vocal").get_by_role("button", name="Mute Vocal").click()
+    channel(visitor, "recording").get_by_role("button", name="Mute Original").click()
     visitor.locator("timbre-instrument .play").click()
     visitor.wait_for_function(f"document.querySelector({BACKING_METER!r}).style.getPropertyValue('--level') > 0.2")
     assert visitor.evaluate(f"document.querySelector({VOCAL_METER!r}).style.getPropertyValue('--level')") == "0.00"

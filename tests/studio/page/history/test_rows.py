@@ -28,7 +28,7 @@ def names(row) -> list[str]:
 
 def test_row_of_a_conversion_shows_its_settings_and_findings():
     row = row_of(TASK)
-    assert (row["title"], row["kind"], row["label"], row["took"]) == ("my song.mp3 → Mia", "Conversion", "Done", "12 s")
+    assert (row["title"], row["kind"], row["label"], row["took"]) == ("my song.mp3 · Mia", "Conversion", "Done", "12 s")
     assert row["facts"] == [
         ["Preset", "automatic"], ["Detected style", "Singing"], ["Transpose", "auto: +12"],
         ["Formants", "0.5"],
@@ -111,8 +111,9 @@ def test_row_of_a_conversion_plays_the_recording_and_every_take():
     kept_badly = [{"pitch_accuracy": 0.7, "voicing_error": 0.0}, {"pitch_accuracy": 0.9, "voicing_error": 0.0}]
     turned = row_of(TASK | {"scores": kept_badly})["player"]  # as Convert shows them: by their numbers, the best chosen
     assert [(track["label"], track["url"]) for track in turned["tracks"][1:]] == [
-        ("Take 1", "/files/1"), ("Take 2", "/files/2"),
-    ]  # fmt: skip
+        ("Take 1", "/files/1"),
+        ("Take 2", "/files/2"),
+    ]
     assert (turned["chosen"], turned["tracks"][2]["note"]) == (2, "best · 90 % of the melody kept")
     alone = row_of(TASK | {"output_audio_urls": ["/files/1"], "scores": []})["player"]
     assert [track["label"] for track in alone["tracks"]] == ["Before", "After"]
@@ -139,7 +140,7 @@ def test_row_of_deleted_files_has_no_player_and_no_repeat():
 @pytest.mark.parametrize(
     ("changed", "label", "actions"),
     [
-        ({"state": "queued", "place": 1}, "Next in line", ["cancel"]),
+        ({"state": "queued", "place": 1}, "Up next", ["cancel"]),
         ({"state": "queued", "place": 3}, "Waiting, number 3 in line", ["cancel"]),
         ({"state": "queued", "place": None}, "Waiting", ["cancel"]),
         ({"state": "running", "progress": 0.424}, "42 %", ["cancel"]),
@@ -162,8 +163,9 @@ def test_row_of_a_stopped_training_offers_to_continue():
     assert "training can continue" in row["note"]
     assert names(row_of(TRAINING)) == ["train", "delete"]
     assert [action["label"] for action in row_of(TRAINING | {"state": "running"})["actions"]] == [
-        "Stop", "Open in Train",
-    ]  # fmt: skip
+        "Stop",
+        "Open in Train",
+    ]
 
 
 def test_row_of_a_report_names_the_voice_and_offers_no_repeat():

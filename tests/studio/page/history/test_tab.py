@@ -110,7 +110,7 @@ def test_history_tab_plays_repeats_and_deletes_a_conversion(
     with Client(studio_page.base_url, studio_page.token()) as client:
         made = client.convert(song, "koguchi", transpose=7)
     open_work(page, open_tab)
-    expect(row(page, "My song.wav → Koguchi").locator(".label")).to_have_text("Done", timeout=WORK_MS)  # it follows
+    expect(row(page, "My song.wav · Koguchi").locator(".label")).to_have_text("Done", timeout=WORK_MS)  # it follows
     inside = opened(page, "My song.wav")
     expect(inside.locator("timbre-player [role=radio]")).to_have_count(2)
     expect(inside.locator("timbre-player .time")).to_contain_text("0:02")
@@ -149,7 +149,7 @@ def test_history_tab_shows_the_error_of_a_failed_task_and_escapes_names(page, op
     open_work(page, open_tab)
     inside = opened(page, ODD)
     expect(inside.locator(".error")).to_have_text("The recording holds no sound: choose another.")
-    expect(row(page, ODD).locator(".title")).to_have_text(f"{ODD} → Kathleen")
+    expect(row(page, ODD).locator(".title")).to_have_text(f"{ODD} · Kathleen")
     inside.get_by_role("button", name="Try again").click()
     expect(page.locator("#history-notice [role=alert]")).to_contain_text("add it again")
     expect(row(page, ODD)).to_have_count(1)
@@ -158,11 +158,11 @@ def test_history_tab_shows_the_error_of_a_failed_task_and_escapes_names(page, op
 def test_history_tab_cancels_a_waiting_task(page, open_tab, clean, database):
     put(database, "first.wav", "second.wav")
     open_work(page, open_tab)
-    expect(row(page, "first.wav").locator(".label")).to_have_text("Next in line")
+    expect(row(page, "first.wav").locator(".label")).to_have_text("Up next")
     expect(row(page, "second.wav").locator(".label")).to_have_text("Waiting, number 2 in line")
     opened(page, "first.wav").get_by_role("button", name="Cancel").click()
     expect(row(page, "first.wav").locator(".label")).to_have_text("Cancelled")
-    expect(row(page, "second.wav").locator(".label")).to_have_text("Next in line")
+    expect(row(page, "second.wav").locator(".label")).to_have_text("Up next")
 
 
 def test_history_tab_pages_to_old_tasks_and_filters_by_status_and_type(page, open_tab, clean, database):
@@ -198,7 +198,7 @@ def test_history_tab_shows_what_changed_between_takes_of_a_project(studio_page, 
     takes = project.locator(".task")
     expect(takes.locator(".title")).to_have_text(["Koguchi", "Koguchi"])
     expect(takes.nth(0).locator(".kind")).to_contain_text("\N{MINUS SIGN}3 · Voice strength 0.8")
-    expect(takes.nth(0).locator(".what .change")).to_have_text(["Key +7 → \N{MINUS SIGN}3", "Voice strength 1 → 0.8"])
+    expect(takes.nth(0).locator(".what .change")).to_have_text(["Key +7 \N{MINUS SIGN}3", "Voice strength 1 0.8"])
     expect(takes.nth(1).locator(".what .change")).to_have_count(0)
     assert len(takes.nth(0).locator(".outline path").get_attribute("d")) > 500
     takes.nth(0).get_by_role("button", name="Play Koguchi").click()
@@ -206,7 +206,7 @@ def test_history_tab_shows_what_changed_between_takes_of_a_project(studio_page, 
     for take in (0, 1):
         takes.nth(take).get_by_role("checkbox").check()
     compared = page.get_by_role("group", name="Selected").locator(".change")
-    expect(compared).to_have_text(["Key +7 → \N{MINUS SIGN}3", "Voice strength 1 → 0.8"])
+    expect(compared).to_have_text(["Key +7 \N{MINUS SIGN}3", "Voice strength 1 0.8"])
     project.locator("> .line .task-head").click()
     project.get_by_role("button", name="Delete", exact=True).click()
     project.locator(".sure").click()

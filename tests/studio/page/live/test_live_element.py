@@ -17,7 +17,7 @@ MICROPHONE, CABLE, HEADPHONES = "microphone", "cable", "headphones"
 # the devices; what each context plays on, how loud; and a service behind the worker that sends blocks back
 SCRIPT = """
 window.devices = ["microphone", "cable", "headphones"];
-const kinds = { microphone: "audioinput", cable: "audiooutput", headphones: "audiooutput" };
+const kinds = { microphone: "audioinput", interface: "audioinput", cable: "audiooutput", headphones: "audiooutput" };
 navigator.mediaDevices.enumerateDevices = async () => devices.map((deviceId) => (
   { deviceId, groupId: deviceId, kind: kinds[deviceId], label: `The ${deviceId}` }));
 window.plug = (...names) => {
@@ -26,9 +26,11 @@ window.plug = (...names) => {
 };
 window.streams = [];
 const ask = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
-navigator.mediaDevices.getUserMedia = async () => {
+navigator.mediaDevices.getUserMedia = async ({ audio: { deviceId } }) => {
   const stream = await ask({ audio: true }), [track] = stream.getAudioTracks(), settings = track.getSettings();
-  track.getSettings = () => ({ ...settings, deviceId: "microphone", groupId: "microphone" });
+  const given = devices.includes(deviceId?.ideal) ? deviceId.ideal : "microphone"; // as browsers do
+  track.getSettings = () => ({ ...settings, deviceId: given, groupId: given });
+  Object.defineProperty(track, "label", { value: `The ${given}` });
   window.streams.push(stream);
   return stream;
 };
@@ -178,7 +180,7 @@ def test_a_chosen_output_that_goes_is_asked_about_and_not_replaced(page):
     start(page)
     plays_on(page, CABLE)
     page.evaluate("plug('microphone', 'headphones')")
-    asked = page.locator(".asked")
+    asked = page.locator(".asked").first
     expect(asked).to_contain_text("The cable is not connected, so nothing is played.")
     expect(output(page).locator("option:checked")).to_have_text("The cable (not connected)")
     plays_on(page, "none")
@@ -199,7 +201,7 @@ def test_an_output_that_is_not_there_at_the_start_is_not_replaced(begin, page):
     page.reload()
     page.evaluate("plug('microphone', 'headphones')")
     page.evaluate(OPEN, _form([VOICE]))
-    expect(page.locator(".asked")).to_be_visible()
+    expect(page.locator(".asked").first).to_be_visible()
     if begin == "start":
         start(page)
         plays_on(page, "none")
@@ -238,6 +240,64 @@ def test_a_microphone_that_is_back_before_the_session_has_ended_goes_on(page):
     expect(page.locator("timbre-live")).to_have_attribute("data-state", "running")
     page.wait_for_function("streams.length === 2")
     plays_on(page, "")
+
+
+def microphone(page: Page) -> Locator:
+    return page.get_by_label("Microphone", exact=True)
+
+
+def uses(page: Page, device: str) -> None:
+    """Wait until it listens to this microphone, and to no other."""
+    page.wait_for_function(
+        "(device) => JSON.stringify(streams.filter((one) => one.active).map((one) => "
+        "one.getAudioTracks()[0].getSettings().deviceId)) === JSON.stringify([device])",
+        arg=device,
+    )
+
+
+REPLACED = "The interface is not available, so The microphone is used until it is back."
+
+
+def opened_without_the_interface(page: Page) -> Locator:
+    """Open the page when the chosen microphone is not there, and return what is asked."""
+    page.evaluate("plug('microphone', 'interface', 'cable')")
+    microphone(page).select_option("interface")
+    page.reload()
+    page.evaluate(OPEN, _form([VOICE]))
+    expect(microphone(page).locator("option:checked")).to_have_text("The interface (not connected)")
+    return page.locator(".asked").filter(has_text=REPLACED)
+
+
+@pytest.mark.parametrize("begin", ["start", "Hear yourself"])
+def test_a_chosen_microphone_that_is_missing_is_replaced_with_a_word_and_taken_when_it_is_back(begin, page):
+    asked = opened_without_the_interface(page)
+    start(page) if begin == "start" else page.get_by_role("button", name=begin).click()
+    expect(asked).to_be_visible()
+    uses(page, "microphone")
+    page.evaluate("plug('microphone', 'interface', 'cable')")
+    uses(page, "interface")
+    expect(asked).to_have_count(0)
+    plays_on(page, "")  # and the session goes on
+    assert page.evaluate("stops") == 0
+
+
+def test_what_replaces_a_microphone_can_be_kept(page):
+    asked = opened_without_the_interface(page)
+    start(page)
+    asked.get_by_role("button", name="Keep The microphone").click()
+    expect(asked).to_have_count(0)
+    expect(microphone(page)).to_have_value("microphone")
+    page.evaluate("plug('microphone', 'interface', 'cable')")
+    plays_on(page, "")
+    uses(page, "microphone")
+
+
+def test_the_microphone_in_use_is_not_complained_of(page):
+    page.evaluate("plug('microphone', 'interface', 'cable')")
+    microphone(page).select_option("interface")
+    start(page)
+    uses(page, "interface")
+    expect(page.locator(".asked:visible")).to_have_count(0)
 
 
 def test_hear_yourself_plays_the_microphone_without_a_session(page):

@@ -59,7 +59,7 @@ def test_curves_show_losses_and_scores_with_units_and_the_best_checkpoint():
     labels = [[line.label for line in chart.lines] for chart in data.charts]
     assert labels == [
         ["likeness", "intelligibility", "score"],
-        ["training recordings", "held-out recordings"],
+        ["training recordings", "unheard recordings"],
         ["timbre", "words"],
     ]
     assert all(isinstance(label, Text) for chart in labels for label in chart)  # said in the visitor's language
@@ -97,17 +97,18 @@ def test_sounds_add_the_chosen_checkpoint():
 def test_score_rows_list_the_scores_of_playable_checkpoints():
     rows = score_rows(BEGUN, "speech-high", None)
     assert [row.label for row in rows] == ["Before training", "Epoch 20 (best)", "Epoch 40"]
-    assert rows[0].value == "likeness 0.800, intelligibility 0.700, sound match 0.50"
+    assert rows[0].value == "likeness 0.800, intelligibility 0.700, difference in sound 0.50 (on unheard recordings)"
     assert score_rows(BEFORE, None, None) == []
 
 
 def test_state_rows_show_the_state_of_a_training():
     rows = {row.label: row.value for row in state_rows(BEGUN)}
     assert rows == {
-        "Status": "stopped, can be continued", "Epochs": "40 of 100",
+        "Status": "stopped, can be continued",
+        "Epochs": "40 of 100",
         "Best checkpoint": "epoch 20, score 0.900 (higher is better)",
         "Epoch 3": "A batch is now 8 pieces.",
-    }  # fmt: skip
+    }
     assert state_rows(RUNNING)[0].value == "in training"
     waits = RUNNING | {"task": BEGUN["task"] | {"state": "queued", "place": 2}}
     assert state_rows(waits)[0].value == "queued, number 2 in line"
