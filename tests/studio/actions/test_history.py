@@ -54,7 +54,7 @@ def test_history_view_is_paged_and_filtered(studio, conversion):
     finish(studio, "failed")
     first = history_view(studio, studio.local, "", 0.0, limit=3)
     rest = history_view(studio, studio.local, "", 0.0, limit=3, cursor=first.next_cursor)
-    assert [task["id"] for task in first.tasks + rest.tasks] == made[::-1]
+    assert [task.id for task in first.tasks + rest.tasks] == made[::-1]
     assert rest.next_cursor is None
     [failed] = shown(studio, state="failed")
     assert (failed.id, failed.error) == (made[0], "It is no recording.")

@@ -83,7 +83,7 @@ def test_export_project_can_be_opened_by_a_daw_which_plays_the_last_take_with_a_
     assert {one.get("path") for one in project.iter("File")} == {one for one in names if one.startswith("stems/")}
     assert {float(one.get("time")) for one in project.iter("Clip")} == {16.0}
     assert {float(one.get("duration")) for one in project.iter("Clip")} == {6.0}
-    assert [one.name for one in project.iter("Marker")] == ["phrase 1"]
+    assert [one.get("name") for one in project.iter("Marker")] == ["phrase 1"]
     assert heard(project) == ["Kathleen take 2"]
     first = project_view(studio, studio.local, song, "", 0.0).conversions[-1].id
     label_take(studio, studio.local, first, 1, "", True)
@@ -92,7 +92,7 @@ def test_export_project_can_be_opened_by_a_daw_which_plays_the_last_take_with_a_
 
 
 def test_export_project_has_the_faders_of_its_takes(studio, song, tmp_path):
-    conversions = [one["id"] for one in project_view(studio, studio.local, song, "", 0.0)["conversions"]]
+    conversions = [one.id for one in project_view(studio, studio.local, song, "", 0.0).conversions]
     first, last = conversions[-1], conversions[0]
     faders = {
         f"{first} 1": {"gain_db": -6.0, "pan": -0.5, "mute": False, "solo": False},
@@ -112,7 +112,7 @@ def test_export_project_has_the_faders_of_its_takes(studio, song, tmp_path):
 def heard(project: Element) -> list[str | None]:
     """Return the tracks that are not muted."""
     tracks = [one for one in project.iter("Track") if one.find("./Channel/Mute") is not None]
-    return [one.name for one in tracks if one.find("./Channel/Mute").get("value") == "false"]
+    return [one.get("name") for one in tracks if one.find("./Channel/Mute").get("value") == "false"]
 
 
 def test_project_zip_gives_the_same_as_a_dawproject(studio, song):
@@ -130,7 +130,7 @@ def test_project_zip_is_rebuilt_only_after_a_change(studio, song):
     assert project_zip(studio, studio.local, song, "", 0.0)["url"] != first["url"]
     assert len(list(studio.storage.list_keys("packages"))) == 1
     plain = project_zip(studio, studio.local, song, "", 0.0)["url"]
-    task = project_view(studio, studio.local, song, "", 0.0)["conversions"][0]["id"]
+    task = project_view(studio, studio.local, song, "", 0.0).conversions[0].id
     moved, others = {f"{task} 1": {"gain_db": -3.0}}, {"of-another-project 1": {"gain_db": -3.0}}
     assert project_zip(studio, studio.local, song, "", 0.0, faders=others)["url"] == plain
     assert project_zip(studio, studio.local, song, "", 0.0, faders=moved)["url"] != plain

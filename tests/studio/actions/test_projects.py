@@ -30,7 +30,7 @@ def test_projects_view_groups_all_conversions_of_one_recording(studio, song, rec
     assert names == [("other", 1), ("My song", 3)]
     found = project_view(studio, studio.local, song, "", 0.0)
     assert found.voices == ["Kathleen", "Koguchi"]
-    assert [one["start_s"] for one in found.conversions] == [1.0, 0.0, 0.0]
+    assert [one.start_s for one in found.conversions] == [1.0, 0.0, 0.0]
 
     # a stretch that is opened again, and converted further, stays where it belongs
     again = look_at_recording(studio, studio.local, found.conversions[0].id)

@@ -15,6 +15,7 @@ from studio.page.history.rows import row_of
 from studio.page.train.course import curves, state_rows
 from studio.page.voices.report import about, head
 from studio.store.records.codec import plain
+from tests.records import Known
 from tests.studio.page.history.test_rows import TASK
 from tests.studio.page.train.test_course import RUNNING
 from tests.studio.page.voices.test_report import VOICE
@@ -69,10 +70,10 @@ def keep_to(interface: str, *records: Mapping[str, Any]) -> None:
 
 
 def test_rows_of_tasks_have_the_fields_that_their_element_reads():
-    project = {
+    project = Known({
         "id": "p", "name": "song", "file_name": "song.wav", "voices": ["Mia"], "changed_at": 0.0, "conversions": [TASK],
         "timeline": {"tempo_bpm": 120, "beats_per_bar": 4, "start_s": 1.0},
-    }  # fmt: skip
+    })  # fmt: skip
     row = project_row(project, "wav")
     keep_to("TaskOrProject", row)
     keep_to("Task", *row["rows"], row_of(TASK))

@@ -122,7 +122,7 @@ def test_start_edit_takes_formants_and_levels_though_the_curve_stays(studio, con
         "vibrato": 1.0, "drift": 1.0, "centre": 0.0, "slope": 0.0, "formant_shift_semitones": 0.0, "level_db": 0.0,
     } | change  # fmt: skip
     finished(edit_id, takes=1, with_edit_data=False)
-    assert view(studio, edit_id)["edits"] == [stored_edit]
+    assert view(studio, edit_id).edits == [stored_edit]
     with pytest.raises(Invalid, match="Nothing to render"):
         start_edit(studio, studio.local, edit_id, 1, [note])
     start_edit(studio, studio.local, edit_id, 1, [])

@@ -14,6 +14,7 @@ from studio.actions.recordings import open_file
 from studio.actions.rvc_models import RvcFiles
 from studio.actions.voices.datasets import create_model
 from studio.actions.voices.packages import (
+    Namesake,
     export_model,
     free_name,
     import_model,
@@ -67,14 +68,14 @@ def test_import_model_gives_an_exported_voice_a_free_id_in_each_account(studio, 
 def test_import_model_renames_and_replace_model_replaces_an_existing_voice(studio, package, tmp_path):
     export_model(studio, studio.local, "koguchi", tmp_path / "koguchi.zip")
     assert package_card(tmp_path / "koguchi.zip").name == "Koguchi"
-    there = [{"id": "koguchi", "demo": True}]
+    there = [Namesake(id="koguchi", demo=True)]
     assert namesakes(studio, studio.local, tmp_path / "koguchi.zip") == ("Koguchi", there)
     name = free_name(studio, studio.local, "Koguchi")
     model = import_model(studio, studio.local, tmp_path / "koguchi.zip", voice_name=name)
     assert (name, model) == ("Koguchi 2", "koguchi-2")
     assert model_view(studio, studio.local, model).name == "Koguchi 2"
     shouted = import_model(studio, studio.local, tmp_path / "koguchi.zip", voice_name="KOGUCHI")
-    there.append({"id": shouted, "demo": False})
+    there.append(Namesake(id=shouted, demo=False))
     assert namesakes(studio, studio.local, tmp_path / "koguchi.zip") == ("Koguchi", there)
 
     own = create_model(studio, studio.local, package())  # which has recordings

@@ -13,6 +13,7 @@ from studio.actions.voices.voice import model_view, models_view
 from studio.errors import DiskFull, Invalid, NotFound, WrongState
 from studio.store.catalogue import all_models, find_model
 from studio.store.folder_import import import_folders
+from studio.store.records.codec import plain
 from studio.store.tasks import claim, complete, list_tasks
 
 SAID = {
@@ -46,7 +47,7 @@ def test_edit_profile_replaces_every_stated_field(studio, voice):
     before = card_of(studio, voice)
     edit_profile(studio, studio.local, voice, SAID)
     view = model_view(studio, studio.local, voice)
-    assert {name: view[name] for name in SAID} == SAID
+    assert plain(view).items() >= SAID.items()
     assert (view.id, view.state) == (voice, "completed")
     after = card_of(studio, voice)
     assert {name: asdict(after)[name] for name in SAID} == SAID

@@ -1,7 +1,9 @@
 """The lanes of a result; no browser."""
 
+from dataclasses import replace
 from typing import Any
 
+from studio.actions.conversions.takes import ShownTake
 from studio.page.convert.takes import lanes_of
 from tests.records import Known
 
@@ -9,7 +11,7 @@ from tests.records import Known
 def result(name: str, takes: int = 1, transpose: float = 0, **more: Any) -> dict[str, Any]:
     """A conversion as `result_view` gives it, whose last take is the best."""
     made = [
-        {"number": number, "url": f"/{name}/{number}", "mark": 0.5 + number / 100, "name": "", "starred": False}
+        ShownTake(number=number, url=f"/{name}/{number}", mark=0.5 + number / 100, name="", starred=False, scores={})
         for number in range(takes, 0, -1)
     ]
     view = {"id": name, "model": "mia", "voice": "Mia", "takes": made, "transpose": transpose, "untrained": False}
@@ -51,5 +53,5 @@ def test_lanes_call_a_take_the_best_only_if_the_figures_say_so():
     notes = [lane.note for lane in lanes_of(result("a", 2), [], "wav")]
     assert notes == ["51 % of the melody kept", "best \u00b7 52 % of the melody kept"]
     equal = result("a", 2)
-    equal["takes"][0]["mark"] = equal["takes"][1]["mark"] + 0.001
+    equal["takes"][0] = replace(equal["takes"][0], mark=equal["takes"][1].mark + 0.001)
     assert [lane.note for lane in lanes_of(equal, [], "wav")] == 2 * ["51 % of the melody kept"]

@@ -123,8 +123,8 @@ def test_row_of_a_conversion_plays_the_recording_and_every_take():
 def test_with_downloads_fills_in_links_and_offers_every_format():
     row = with_downloads(row_of(TASK), {"a1 2 flac": {"url": "/files/2.flac", "name": "2.flac"}})
     offers = row["player"]["tracks"][2]["downloads"]
-    assert [one["label"] for one in offers] == ["wav", "flac", "mp3", "m4a"]
-    assert [one.get("url") for one in offers] == [None, "/files/2.flac", None, None]
+    assert [one.label for one in offers] == ["wav", "flac", "mp3", "m4a"]
+    assert [one.url for one in offers] == [None, "/files/2.flac", None, None]
     assert with_downloads(row_of(TRAINING), {})["player"] is None
 
 

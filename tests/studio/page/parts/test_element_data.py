@@ -44,6 +44,13 @@ def plain(of_script: str) -> str:
     return "|".join(parts)
 
 
+def never_null(given: dict[str, tuple[str, bool]]) -> dict[str, tuple[str, bool]]:
+    """The same where what may be left out is not null, for then it is left out."""
+    return {
+        name: (re.sub(r"\|null|null\|", "", kind) if lacks else kind, lacks) for name, (kind, lacks) in given.items()
+    }
+
+
 def of_python(hint: Any) -> str:
     """The same of a type in Python."""
     origin, parts = get_origin(hint), get_args(hint)
@@ -61,7 +68,7 @@ def test_records_have_the_fields_that_the_script_declares(record):
     interface = NAMED.get(record.__name__, record.__name__)
     left_out = {one.name for one in fields(record) if one.default is None}  # where it is None
     of_page = {name: (of_python(hint), name in left_out) for name, hint in get_type_hints(record).items()}
-    of_script = declared(interface)
+    of_page, of_script = never_null(of_page), never_null(declared(interface))
     more = OF_THE_INSTRUMENT.get(interface, set())
     assert more <= {name for name, (_, may_lack) in of_script.items() if may_lack}
     assert {name: one for name, one in of_script.items() if name not in more} == of_page
