@@ -5,6 +5,7 @@ What is touched is heard at once; the whole follows once there is a pause, in on
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Literal, NotRequired
 
 import gradio as gr
@@ -54,7 +55,8 @@ class AskedPreview(AskedEdits):
     end_s: float
 
 
-class Rendering(TypedDict):
+@dataclass(frozen=True)
+class Rendering:
     """A conversion that edits make. of: what it is an edit of; instead: an earlier one, whose place it takes."""
 
     task: str
@@ -108,8 +110,8 @@ class PitchEditor:
     def show(
         self, visit: Visit, take: Take | None, is_open: bool, before: Take | None, made: Rendering | None
     ) -> Updates:
-        if take and made and take["task"] == made["task"] and made["instead"]:
-            _forget(visit, made["instead"])
+        if take and made and take["task"] == made.task and made.instead:
+            _forget(visit, made.instead)
         if not is_open or (take and before and all(take[name] == before[name] for name in ("task", "take"))):
             return None
         return self._open(visit, take) if take else self._close()
@@ -150,13 +152,12 @@ class PitchEditor:
     def render(self, visit: Visit, data: AskedEdits, now: Take | None, made: Rendering | None) -> Updates:
         if not now or data["id"] != now.get("id"):
             return None
-        before = made if made and made["task"] == now["task"] else None
-        of, instead = (before["of"], before["task"]) if before else (now["task"], None)
+        before = made if made and made.task == now["task"] else None
+        of, instead = (before.of, before.task) if before else (now["task"], None)
         task_id = visit.do(start_edit, now["task"], now["take"], data["edits"], of)
-        making: Rendering = {"task": task_id, "of": of, "instead": instead}
         return {
             self.rendering: task_id,
-            self.made: making,
+            self.made: Rendering(task_id, of, instead),
             **self.watching.begin(),
             self.editor: brought("editor", {"id": data["id"], "isBusy": True}),
             self.going: gr.Row(visible=True),
@@ -175,7 +176,7 @@ class PitchEditor:
         if view.state in analyses.BUSY:
             return {self.progress: progress_bar(view.progress, progress_line(view))}
         if view.state == "completed":  # the editor is busy until this one is in it
-            instead = made["instead"] if made and made["task"] == task_id else None
+            instead = made.instead if made and made.task == task_id else None
             return over | {self.replaced: instead, self.done: task_id, self.problem: silent()}
         if view.state == "failed":
             return over | idle | {self.problem: show_error(view.error or "")}

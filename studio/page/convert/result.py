@@ -73,9 +73,9 @@ class Result:
         view = view_of(visit, task_id)
         now: Now = {
             "task": task_id,
-            "recording": chosen.get("id"),
-            "start_s": chosen.get("start_s"),
-            "stop_s": chosen.get("stop_s"),
+            "recording": chosen.id,
+            "start_s": chosen.start_s,
+            "stop_s": chosen.stop_s,
             "label": _label(view),
         }
         others = [one for one in kept or [] if one["task"] != task_id]
@@ -159,7 +159,7 @@ class Result:
         view = view_of(visit, task_id)
         kept = [one for one in kept if one["task"] != replaced]
         source = next((one for one in kept if one["task"] == view.edited), now)
-        begun = self.begun(visit, task_id, _source_of(source) if source else {}, kept)
+        begun = self.begun(visit, task_id, _source_of(source) if source else Source(), kept)
         is_away = bool(source and now and now.get("away") and source["recording"] == now["recording"])
         if source is None or (not is_away and _is_of(source, chosen)):
             return begun
@@ -188,7 +188,7 @@ class Result:
 
 
 def _source_of(now: Now) -> Source:
-    return {"id": now["recording"], "start_s": now["start_s"], "stop_s": now["stop_s"]}
+    return Source(now["recording"], now["start_s"], now["stop_s"])
 
 
 def _label(view: ResultView) -> str:

@@ -17,12 +17,13 @@ class Chosen(TypedDict):
     settled: bool
 
 
-class Source(TypedDict, total=False):
+@dataclass(frozen=True)
+class Source:
     """What a conversion was made from: an analysis, and the part of it."""
 
-    id: str | None
-    start_s: float | None
-    stop_s: float | None
+    id: str | None = None
+    start_s: float | None = None
+    stop_s: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
