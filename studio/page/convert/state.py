@@ -35,6 +35,9 @@ class Analysed(AnalysedRecording):
     duration_s: float
     settled: bool
 
+    def __hash__(self) -> int:  # by which Gradio sees that it is another
+        return hash(repr(self))
+
 
 class Now(TypedDict):
     """A conversion, and what it was made from. restored: made before this visit; away: its recording was put away or
