@@ -57,12 +57,13 @@ def list_all(
     from studio.actions import history
     from studio.actions.projects import projects_view
     from studio.commands.in_process import local_studio
+    from studio.store.records.codec import plain
 
     with local_studio() as studio:
         wanted = history.search(studio, studio.local, search, since=since)
         found = projects_view(studio, studio.local, "", time.time(), wanted=wanted, limit=_PAGE).projects
     if as_json:
-        typer.echo(json.dumps({"projects": found}, indent=2, ensure_ascii=False))
+        typer.echo(json.dumps({"projects": plain(found)}, indent=2, ensure_ascii=False))
         return
     print_table(_COLUMNS, map(_row, found))
 
