@@ -41,6 +41,7 @@ from studio.http.routes.fields import shown
 from studio.http.routes.setting_fields import setting_named
 from studio.settings.service import MEGABYTE
 from studio.store.free_space import refuse_full_disk
+from studio.store.records.codec import plain
 from studio.store.records.conversion import Rendered
 from studio.store.studio import Studio
 from studio.store.tasks import ACTIVE, Task, find
@@ -121,7 +122,7 @@ class _Tools:
 
     async def voices(self) -> Answer:
         """List the voices to convert to, with their ids, ranges and descriptions."""
-        return {**await _done(models_view, self._studio, self._studio.local)}
+        return {**plain(await _done(models_view, self._studio, self._studio.local))}
 
     async def convert(
         self,
@@ -181,12 +182,13 @@ class _Tools:
         end_s = anyio.current_time() + wait_s
         while True:
             view = await _done(task_view, self._studio, self._studio.local, task_id, "", time.time())
-            if view["state"] not in ACTIVE or anyio.current_time() >= end_s:
+            if view.state not in ACTIVE or anyio.current_time() >= end_s:
                 break
-            await context.report_progress(view["progress"], 1.0, view["message"])
+            await context.report_progress(view.progress, 1.0, view.message)
             await anyio.sleep(_LOOK_S)
-        files = await _done(self._written, task_id) if view["state"] == "completed" else []
-        return {name: view.get(name) for name in _SHOWN} | {"files": files}
+        files = await _done(self._written, task_id) if view.state == "completed" else []
+        shown = plain(view)
+        return {name: shown.get(name) for name in _SHOWN} | {"files": files}
 
     def _written(self, task_id: str) -> list[str]:
         """Write the takes of a conversion into its folder, under the names that the page gives them."""

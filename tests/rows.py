@@ -1,7 +1,6 @@
 """Rows of the queue as released versions wrote them: made by running those versions, then migrated."""
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +40,3 @@ def put_row(studio: Studio, row: dict[str, Any], account: Account | None = None)
         connection.execute(delete(tasks).where((tasks.c.account_id == account.id) | (tasks.c.id == row["id"])))
         connection.execute(insert(tasks).values(**row, account_id=account.id))
     return str(row["id"])
-
-
-def plain(value: Any) -> Any:
-    """A view as JSON has it: dataclasses and tuples are objects and lists."""
-    return json.loads(json.dumps(value, default=asdict))

@@ -8,8 +8,6 @@ from datetime import datetime
 from pathlib import PurePath
 from types import MappingProxyType
 
-from typing_extensions import TypedDict
-
 from engine.audio.result_format import PUBLISHED, ResultFormat
 from engine.conversion.settings import AUTO, ConversionSettings, by_style
 from engine.effects.settings import OFF, Effects, effects_of, plain_effects
@@ -23,6 +21,7 @@ from studio.store import presets
 from studio.store.accounts import Account
 from studio.store.catalogue import names_of
 from studio.store.database import Database
+from studio.store.records.codec import Record
 from studio.store.records.conversion import Conversion, Rendered, Settings
 from studio.store.studio import Studio
 from studio.store.take_labels import label_of
@@ -262,7 +261,8 @@ def _check(preset: Preset) -> None:
     effects_of(preset.effects)
 
 
-class TokenView(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class TokenView(Record):
     """A token without its secret; state: valid, expired or revoked. Times are seconds since 1970."""
 
     id: str
@@ -304,11 +304,11 @@ def withdraw_token(studio: Studio, account: Account, token_id: str) -> TokenView
 
 def _view(token: Token) -> TokenView:
     state = "valid" if token.is_valid else "expired" if token.revoked_at is None else "revoked"
-    return {
-        "id": token.id,
-        "name": token.name,
-        "state": state,
-        "created_at": token.created_at,
-        "expires_at": token.expires_at,
-        "used_at": token.used_at,
-    }
+    return TokenView(
+        id=token.id,
+        name=token.name,
+        state=state,
+        created_at=token.created_at,
+        expires_at=token.expires_at,
+        used_at=token.used_at,
+    )

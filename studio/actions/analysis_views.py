@@ -1,24 +1,21 @@
 """Analyses as they are shown: summary, notes, pictures and curves, with links."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
-from typing import NotRequired
 
 import numpy as np
-from typing_extensions import TypedDict
 
 from engine.analysis.notes import audible, measure_histogram
 from engine.analysis.pitch import Pitch
-from engine.analysis.style import Style
 from engine.texts import tr
 from engine.units import FRAME_RATE
 from studio.actions.account import named_file
 from studio.actions.analyses import find_analysis, sung_curves
-from studio.languages.stored import Said
 from studio.store.accounts import Account
 from studio.store.kinds import ANALYSIS
-from studio.store.records.analysis import Analysis, Explored
-from studio.store.records.codec import read, written
+from studio.store.records.analysis import Analysis, Explored, FoundNote, FoundPitch, FoundTracks, PitchSeconds, Summary
+from studio.store.records.codec import Absent, Record
 from studio.store.studio import Studio
 from studio.store.tasks import Task, places, running_now
 
@@ -26,55 +23,8 @@ PITCH_COLOUR = "var(--accent)"
 _LABELS = {"note": tr("Semitones"), "mel": tr("Mel"), "linear": tr("Linear")}
 
 
-class ShownRange(TypedDict):
-    """The range of a recording, as notes and as MIDI numbers."""
-
-    min: str
-    max: str
-    lowest: int
-    highest: int
-
-
-class ShownPitch(TypedDict):
-    """Quantiles of a pitch, in semitones."""
-
-    low: float
-    median: float
-    high: float
-
-
-class ShownSummary(TypedDict):
-    """What is said of a recording at a glance; see `studio.store.records.analysis.Summary`."""
-
-    style: Style
-    vocal_range: ShownRange | None
-    pitch: ShownPitch | None
-    voiced_s: float
-    loudness_lufs: float | None
-    peak_db: float
-    clipped_runs: int
-    warning: Said | None
-    is_mix: bool
-    voice_type: NotRequired[str]
-
-
-class ShownNote(TypedDict):
-    """A sustained note."""
-
-    start_s: float
-    end_s: float
-    midi: int
-    cents: float
-
-
-class NoteSeconds(TypedDict):
-    """For how long a note sounds."""
-
-    midi: int
-    seconds: float
-
-
-class PictureTile(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class PictureTile(Record):
     """A part of a picture."""
 
     url: str
@@ -82,6 +32,7 @@ class PictureTile(TypedDict):
     end_s: float
 
 
+@dataclass(frozen=True, kw_only=True)
 class ShownPicture(PictureTile):
     """A spectrogram on one scale, whole and in tiles."""
 
@@ -92,25 +43,28 @@ class ShownPicture(PictureTile):
     tiles: Sequence[PictureTile]
 
 
-class Download(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Download(Record):
     """A file that is offered, and its name."""
 
     label: str
     url: str
-    name: NotRequired[str]
+    name: Absent[str] = None
 
 
-class CurveSource(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class CurveSource(Record):
     """A curve of <timbre-roll>."""
 
     url: str
-    label: NotRequired[str]
-    colour: NotRequired[str]
-    offset_s: NotRequired[float]
-    semitones: NotRequired[float]
+    label: Absent[str] = None
+    colour: Absent[str] = None
+    offset_s: Absent[float] = None
+    semitones: Absent[float] = None
 
 
-class NamedRange(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class NamedRange(Record):
     """A range of notes with a label."""
 
     low: int
@@ -118,7 +72,8 @@ class NamedRange(TypedDict):
     label: str
 
 
-class RollData(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class RollData(Record):
     """Data of <timbre-roll>."""
 
     id: str
@@ -128,37 +83,22 @@ class RollData(TypedDict):
     pictures: Sequence[ShownPicture]
     curves: Sequence[CurveSource]
     range: NamedRange | None
-    notes: Sequence[ShownNote]
+    notes: Sequence[FoundNote]
     loudness: CurveSource
     waveform: CurveSource
 
 
-class AnalysedRecording(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class AnalysedRecording(Record):
     """What is known of a recording."""
 
     id: str
-    summary: ShownSummary | None
-    pitch_histogram: Sequence[NoteSeconds]
+    summary: Summary | None
+    pitch_histogram: Sequence[PitchSeconds]
 
 
-class ShownTrack(TypedDict):
-    """A sound track of a file with several."""
-
-    number: int
-    title: str
-    language: str
-    encoding: str
-    is_readable: bool
-
-
-class ShownTracks(TypedDict):
-    """The sound tracks of a file with several, and the number of the one that was read."""
-
-    read: int
-    tracks: Sequence[ShownTrack]
-
-
-class AnalysisView(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class AnalysisView(Record):
     """What the page shows of a recording; what an analysis finds is empty until it is completed.
 
     ahead: how many analyses end before it begins; origin: what its credentials or tags say of where it comes from;
@@ -173,41 +113,31 @@ class AnalysisView(TypedDict):
     taken_s: float | None
     error: str | None
     file_name: str
-    duration_s: float
-    audio_url: str
-    summary: ShownSummary | None
-    origin: str | None
-    notes: Sequence[ShownNote]
-    pitch_histogram: Sequence[NoteSeconds]
-    roll: RollData | None
-    pictures: Mapping[str, ShownPicture]
-    downloads: Sequence[Download]
-    tracks: ShownTracks | None
+    duration_s: float = 0.0
+    audio_url: str = ""
+    summary: Summary | None = None
+    origin: str | None = None
+    notes: Sequence[FoundNote] = ()
+    pitch_histogram: Sequence[PitchSeconds] = ()
+    roll: RollData | None = None
+    pictures: Mapping[str, ShownPicture] = field(default_factory=dict)
+    downloads: Sequence[Download] = ()
+    tracks: FoundTracks | None = None
 
 
 def analysis_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> AnalysisView:
     """Return all that the page shows of a recording; see the top of the module. Raises NotFound."""
     task = find_analysis(studio, account, task_id)
-    view: AnalysisView = {
-        "id": task.id,
-        "state": task.state,
-        "progress": task.progress,
-        "message": task.message,
-        "ahead": _ahead(studio, task),
-        "taken_s": None if task.started_at is None else max(0.0, now_s - task.started_at),
-        "error": task.error,
-        "file_name": task.asked_as(Analysis).file_name,
-        "duration_s": 0.0,
-        "audio_url": "",
-        "summary": None,
-        "origin": None,
-        "notes": [],
-        "pitch_histogram": [],
-        "roll": None,
-        "pictures": {},
-        "downloads": [],
-        "tracks": None,
-    }
+    view = AnalysisView(
+        id=task.id,
+        state=task.state,
+        progress=task.progress,
+        message=task.message,
+        ahead=_ahead(studio, task),
+        taken_s=None if task.started_at is None else max(0.0, now_s - task.started_at),
+        error=task.error,
+        file_name=task.asked_as(Analysis).file_name,
+    )
     return _explored(studio, task, view, base_url, now_s) if task.state == "completed" else view
 
 
@@ -220,11 +150,12 @@ def _ahead(studio: Studio, task: Task) -> int:
     return places(studio.database, ANALYSIS).get(task.id, 1) - 1 + busy
 
 
-class StretchView(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class StretchView(Record):
     """What is sung in a stretch of a recording."""
 
-    pitch: ShownPitch | None
-    pitch_histogram: Sequence[NoteSeconds]
+    pitch: FoundPitch | None
+    pitch_histogram: Sequence[PitchSeconds]
 
 
 def stretch_view(studio: Studio, account: Account, task_id: str, start_s: float, stop_s: float) -> StretchView:
@@ -239,10 +170,10 @@ def stretch_view(studio: Studio, account: Account, task_id: str, start_s: float,
     semitones = pitch.semitones[audible(pitch, loudness)]
     seconds = measure_histogram(pitch, loudness) * FRAME_RATE * curves.step_s
     low, median, high = np.percentile(semitones, (5, 50, 95)).tolist() if len(semitones) else (0.0, 0.0, 0.0)
-    return {
-        "pitch": {"low": low, "median": median, "high": high} if len(semitones) else None,
-        "pitch_histogram": [{"midi": midi, "seconds": float(one)} for midi, one in enumerate(seconds) if one > 0],
-    }
+    return StretchView(
+        pitch=FoundPitch(low, median, high) if len(semitones) else None,
+        pitch_histogram=[PitchSeconds(midi, float(one)) for midi, one in enumerate(seconds) if one > 0],
+    )
 
 
 def _explored(studio: Studio, task: Task, view: AnalysisView, base_url: str, now_s: float) -> AnalysisView:
@@ -251,49 +182,44 @@ def _explored(studio: Studio, task: Task, view: AnalysisView, base_url: str, now
     def link(key: str) -> str:
         return studio.link(key, base_url, now_s)
 
-    pictures: dict[str, ShownPicture] = {
-        one.scale: {
-            "label": _LABELS[one.scale],
-            "scale": one.scale,
-            "lowest_hertz": one.lowest_hertz,
-            "highest_hertz": one.highest_hertz,
-            "url": link(one.overview.key),
-            "start_s": one.overview.start_s,
-            "end_s": one.overview.end_s,
-            "tiles": [{"url": link(tile.key), "start_s": tile.start_s, "end_s": tile.end_s} for tile in one.tiles],
-        }
+    pictures = {
+        one.scale: ShownPicture(
+            label=_LABELS[one.scale],
+            scale=one.scale,
+            lowest_hertz=one.lowest_hertz,
+            highest_hertz=one.highest_hertz,
+            url=link(one.overview.key),
+            start_s=one.overview.start_s,
+            end_s=one.overview.end_s,
+            tiles=[PictureTile(url=link(tile.key), start_s=tile.start_s, end_s=tile.end_s) for tile in one.tiles],
+        )
         for one in found.pictures
     }
     name = PurePath(task.asked_as(Analysis).file_name).stem
-    midi: Download = {"label": tr("notes (MIDI)"), "url": link(found.midi), "name": named_file(name, "mid")}
+    midi = Download(label=tr("notes (MIDI)"), url=link(found.midi), name=named_file(name, "mid"))
+    table = Download(label=tr("curves (CSV)"), url=link(found.table), name=named_file(name, "csv"))
     curves, voice = link(found.curves), found.summary.vocal_range
-    notes: list[ShownNote] = [
-        {"start_s": one.start_s, "end_s": one.end_s, "midi": one.midi, "cents": one.cents} for one in found.notes
-    ]
-    return {
-        **view,
-        "duration_s": found.duration_s,
-        "audio_url": link(found.heard),
-        "summary": read(ShownSummary, written(found.summary)),
-        "origin": found.origin,
-        "tracks": read(ShownTracks, written(found.tracks)) if found.tracks else None,
-        "notes": notes,
-        "pitch_histogram": [{"midi": one.midi, "seconds": one.seconds} for one in found.pitch_histogram],
-        "pictures": pictures,
-        "downloads": [
-            *([midi] if notes else []),
-            {"label": tr("curves (CSV)"), "url": link(found.table), "name": named_file(name, "csv")},
-        ],
-        "roll": {
-            "id": f"roll-{task.id}",
-            "file_name": named_file(tr("{name} pitch", name=name), "png"),
-            "duration_s": found.duration_s,
-            "picture": pictures["note"],
-            "pictures": list(pictures.values()),
-            "curves": [{"label": tr("Pitch"), "colour": PITCH_COLOUR, "url": curves}],
-            "range": {"low": voice.lowest, "high": voice.highest, "label": tr("Range")} if voice else None,
-            "notes": notes,
-            "loudness": {"url": curves},
-            "waveform": {"url": curves},
-        },
-    }
+    return replace(
+        view,
+        duration_s=found.duration_s,
+        audio_url=link(found.heard),
+        summary=found.summary,
+        origin=found.origin,
+        tracks=found.tracks,
+        notes=found.notes,
+        pitch_histogram=found.pitch_histogram,
+        pictures=pictures,
+        downloads=[midi, table] if found.notes else [table],
+        roll=RollData(
+            id=f"roll-{task.id}",
+            file_name=named_file(tr("{name} pitch", name=name), "png"),
+            duration_s=found.duration_s,
+            picture=pictures["note"],
+            pictures=list(pictures.values()),
+            curves=[CurveSource(label=tr("Pitch"), colour=PITCH_COLOUR, url=curves)],
+            range=NamedRange(low=voice.lowest, high=voice.highest, label=tr("Range")) if voice else None,
+            notes=found.notes,
+            loudness=CurveSource(url=curves),
+            waveform=CurveSource(url=curves),
+        ),
+    )

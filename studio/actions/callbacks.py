@@ -1,20 +1,20 @@
 """Callbacks: what an account was told of its tasks, told again, and the secret that signs them."""
 
+from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import Field
-from typing_extensions import TypedDict
 
 from studio.actions.tasks import written_time
 from studio.store.accounts import Account
 from studio.store.callback_signatures import secret_of_account
 from studio.store.deliveries import Delivery, State, find_delivery, list_deliveries, repeat
-from studio.store.records.codec import Time, Url, exact, shown_as
+from studio.store.records.codec import Record, Time, Url, shown_as
 from studio.store.studio import Studio
 
 
-@exact
-class CallbackView(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class CallbackView(Record):
     """A report of the end of a task to an address."""
 
     id: Annotated[str, Field(description="Also the header `webhook-id`; the same in each attempt.")]
@@ -29,8 +29,8 @@ class CallbackView(TypedDict):
     finished_at: Time | None
 
 
-@exact
-class Callbacks(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Callbacks(Record):
     """Callbacks, the newest first."""
 
     callbacks: list[CallbackView]
@@ -44,7 +44,7 @@ def callback_views(
     found, following = list_deliveries(
         studio.database, account.id, task_id=task_id, state=state, limit=limit, cursor=cursor
     )
-    return {"callbacks": [_callback_view(one) for one in found], "next_cursor": following}
+    return Callbacks(callbacks=[_callback_view(one) for one in found], next_cursor=following)
 
 
 def callback_view(studio: Studio, account: Account, callback_id: str) -> CallbackView:
@@ -63,15 +63,15 @@ def callback_secret(studio: Studio, account: Account) -> dict[str, str]:
 
 
 def _callback_view(delivery: Delivery) -> CallbackView:
-    return {
-        "id": delivery.id,
-        "task_id": delivery.task_id,
-        "url": delivery.url,
-        "state": delivery.state,
-        "attempts": delivery.attempts,
-        "next_attempt_at": written_time(delivery.next_at) if delivery.state == "waiting" else None,
-        "status": delivery.status,
-        "error": delivery.error,
-        "created_at": written_time(delivery.created_at),
-        "finished_at": written_time(delivery.finished_at),
-    }
+    return CallbackView(
+        id=delivery.id,
+        task_id=delivery.task_id,
+        url=delivery.url,
+        state=delivery.state,
+        attempts=delivery.attempts,
+        next_attempt_at=written_time(delivery.next_at) if delivery.state == "waiting" else None,
+        status=delivery.status,
+        error=delivery.error,
+        created_at=written_time(delivery.created_at),
+        finished_at=written_time(delivery.finished_at),
+    )

@@ -38,7 +38,7 @@ def history_view(
     wanted: by default all that is part of the history. Raises Invalid for an unknown cursor.
     """
     found = task_views(studio, account, base_url, now_s, wanted=wanted, cursor=cursor, limit=limit)
-    return {"tasks": with_places(studio, found["tasks"]), "next_cursor": found["next_cursor"]}
+    return Tasks(tasks=with_places(studio, found.tasks), next_cursor=found.next_cursor)
 
 
 def search(
@@ -108,4 +108,4 @@ def _trained_again(studio: Studio, account: Account, task: Task) -> str:
             ),
             "already_trained",
         )
-    return task_views(studio, account, "", 0.0, wanted=TaskFilter(kind=TRAINING), limit=1)["tasks"][0]["id"]
+    return task_views(studio, account, "", 0.0, wanted=TaskFilter(kind=TRAINING), limit=1).tasks[0].id

@@ -5,11 +5,9 @@ import re
 import shutil
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-
-from typing_extensions import TypedDict
 
 from engine.cores import usable_cores
 from engine.datasets.dataset import CACHE_FOLDER, TRAINING_FOLDER
@@ -25,6 +23,7 @@ from studio.store.catalogue import DATASETS, PACKAGES, VOICES
 from studio.store.drafts import DRAFTS
 from studio.store.kinds import ANALYSIS, CHECKUP, KINDS
 from studio.store.records.checkup import Checkup
+from studio.store.records.codec import Record
 from studio.store.records.voices import Nothing
 from studio.store.studio import Studio
 from studio.store.tasks import ACTIVE, Task, ids_of, list_tasks, waiting_and_running
@@ -42,7 +41,8 @@ _IN_USE_S = 600.0  # an analysis younger than this may be on a page
 _MOST_COUNTED = 50_000  # files of an area; larger ones are not counted to the end
 
 
-class MachineView(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class MachineView(Record):
     """What is known about the machine without a checkup."""
 
     version: str
@@ -53,7 +53,8 @@ class MachineView(TypedDict):
     training_workers: int
 
 
-class LimitView(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class LimitView(Record):
     """A limit that holds on the page; option: of `serve`, which changes it, if there is one."""
 
     name: str
@@ -61,7 +62,8 @@ class LimitView(TypedDict):
     option: str | None
 
 
-class CheckupView(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class CheckupView(Record):
     """The last checkup; finished_at: Unix time."""
 
     state: str
@@ -71,7 +73,8 @@ class CheckupView(TypedDict):
     findings: Sequence[Finding]
 
 
-class Area(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Area(Record):
     """Stored files of one kind; complete: whether all were counted."""
 
     files: int
@@ -79,7 +82,8 @@ class Area(TypedDict):
     complete: bool
 
 
-class StorageView(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class StorageView(Record):
     """Where an account's files are, and their size.
 
     place: the folder if the page runs on this machine; areas: empty if the storage is not a folder.
@@ -94,19 +98,19 @@ class StorageView(TypedDict):
 def machine_view(studio: Studio, account: Account) -> MachineView:
     """Return what is known about the machine without a checkup."""
     service = studio.service
-    return {
-        "version": _version(),
-        "system": tr(
+    return MachineView(
+        version=_version(),
+        system=tr(
             "{system} {machine}, Python {version}",
             system=platform.system(),
             machine=platform.machine(),
             version=platform.python_version(),
         ),
-        "cores": usable_cores(),
-        "memory_bytes": memory_bytes(),
-        "conversion_workers": service.conversions_at_once if service.executor == "local" else 0,
-        "training_workers": service.training_workers if service.executor == "local" else 0,
-    }
+        cores=usable_cores(),
+        memory_bytes=memory_bytes(),
+        conversion_workers=service.conversions_at_once if service.executor == "local" else 0,
+        training_workers=service.training_workers if service.executor == "local" else 0,
+    )
 
 
 def work_view(studio: Studio, account: Account) -> dict[str, int]:
@@ -120,11 +124,11 @@ def limits_view(studio: Studio) -> list[LimitView]:
     """Return the limits that hold on the page: name, value, and the option of `serve` for it, or None."""
     known = {one.name: one for one in fields(ServiceSettings)}
     return [
-        {
-            "name": name,
-            "value": getattr(studio.service, name),
-            "option": f"--{name.replace('_', '-')}" if known[name].metadata else None,
-        }
+        LimitView(
+            name=name,
+            value=getattr(studio.service, name),
+            option=f"--{name.replace('_', '-')}" if known[name].metadata else None,
+        )
         for name in LIMITS
         if name != "largest_upload_mb" or studio.service.page_upload_mb  # on one's own machine the disk is the limit
     ]
@@ -143,13 +147,13 @@ def checkup_view(studio: Studio, account: Account) -> CheckupView | None:
     last = _last_checkup(studio, account)
     if last is None:
         return None
-    return {
-        "state": last.state,
-        "message": last.message,
-        "error": last.error,
-        "finished_at": last.finished_at,
-        "findings": last.result_as(Checkup).findings,
-    }
+    return CheckupView(
+        state=last.state,
+        message=last.message,
+        error=last.error,
+        finished_at=last.finished_at,
+        findings=last.result_as(Checkup).findings,
+    )
 
 
 def _last_checkup(studio: Studio, account: Account) -> Task | None:
@@ -172,12 +176,12 @@ def storage_view(studio: Studio, account: Account) -> StorageView:
     root = studio.storage.folder(VOICES)
     counted: set[tuple[int, int]] = set()
     areas = {name: _measured(places, counted) for name, places in _places(studio, account).items()} if root else {}
-    return {
-        "place": str(studio.settings.data) if root is not None and account.is_local else None,
-        "is_folder": root is not None,
-        "free_bytes": studio.storage.free_bytes(),
-        "areas": areas,
-    }
+    return StorageView(
+        place=str(studio.settings.data) if root is not None and account.is_local else None,
+        is_folder=root is not None,
+        free_bytes=studio.storage.free_bytes(),
+        areas=areas,
+    )
 
 
 def clear_remakeable(studio: Studio, account: Account) -> None:
@@ -235,7 +239,7 @@ def _measured(places: Iterable[Path], counted: set[tuple[int, int]]) -> Area:
         if not path.is_file() or (found.st_dev, found.st_ino) in counted:
             continue
         if files >= _MOST_COUNTED:
-            return {"files": files, "bytes": size, "complete": False}
+            return Area(files=files, bytes=size, complete=False)
         counted.add((found.st_dev, found.st_ino))
         files, size = files + 1, size + found.st_size
-    return {"files": files, "bytes": size, "complete": True}
+    return Area(files=files, bytes=size, complete=True)

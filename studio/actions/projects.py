@@ -1,9 +1,7 @@
 """Projects: recordings with their conversions as one thing."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
-
-from typing_extensions import TypedDict
+from dataclasses import asdict, dataclass
 
 from engine.analysis.timeline import Timeline
 from engine.errors import SettingsError
@@ -15,27 +13,30 @@ from studio.actions.tasks import TaskView, delete_tasks, task_views_of
 from studio.errors import Invalid, WrongState
 from studio.store.accounts import Account
 from studio.store.projects import LONGEST_NAME, find_project, list_projects, save_project
+from studio.store.records.codec import Record
 from studio.store.studio import Cost, Studio, costs
 from studio.store.task_filter import TaskFilter
 
 PAGE = 20  # projects
 
 
-class ProjectView(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class ProjectView(Record):
     """A project. timeline: as `Timeline` has it; created_at, changed_at: in seconds since 1970; conversions: the newest
     first."""
 
     id: str
     name: str
     file_name: str
-    timeline: Mapping[str, object]
+    timeline: Mapping[str, float]
     voices: list[str]
     created_at: float
     changed_at: float
     conversions: list[TaskView]
 
 
-class ProjectPage(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class ProjectPage(Record):
     """Projects, the last changed first, and the next page's cursor."""
 
     projects: list[ProjectView]
@@ -57,23 +58,25 @@ def projects_view(
     Each is as `project_view` has it. Raises Invalid for an unknown cursor.
     """
     ids, following = list_projects(studio.database, account.id, wanted or TaskFilter(), limit, cursor)
-    return {"projects": [project_view(studio, account, one, base_url, now_s) for one in ids], "next_cursor": following}
+    return ProjectPage(
+        projects=[project_view(studio, account, one, base_url, now_s) for one in ids], next_cursor=following
+    )
 
 
 def project_view(studio: Studio, account: Account, project_id: str, base_url: str, now_s: float) -> ProjectView:
     """Return a project. Raises NotFound, Invalid."""
     project = find_project(studio.database, account.id, project_id)
     named = voice_names(studio.database, account, project.conversions)
-    return {
-        "id": project.id,
-        "name": project.shown_name,
-        "file_name": project.file_name,
-        "timeline": asdict(project.timeline),
-        "voices": list(dict.fromkeys(name for name in reversed(named.values()) if name)),
-        "created_at": project.conversions[-1].created_at,
-        "changed_at": project.conversions[0].created_at,
-        "conversions": task_views_of(studio, account, project.conversions, base_url, now_s),
-    }
+    return ProjectView(
+        id=project.id,
+        name=project.shown_name,
+        file_name=project.file_name,
+        timeline=asdict(project.timeline),
+        voices=list(dict.fromkeys(name for name in reversed(named.values()) if name)),
+        created_at=project.conversions[-1].created_at,
+        changed_at=project.conversions[0].created_at,
+        conversions=task_views_of(studio, account, project.conversions, base_url, now_s),
+    )
 
 
 def change_project(

@@ -39,7 +39,7 @@ def refuse_without_consent(studio: Studio, consent: Mapping[str, str] | None) ->
 
 def consent_origin(studio: Studio, model: Model) -> str:
     """Return in a few words who recorded a voice's consent, and whether it is signed."""
-    consent, seal = model.card.get("consent") or {}, model.card.get("consent_seal") or {}
+    consent, seal = model.card.consent or {}, model.card.consent_seal or {}
     if consent and not seal and (model.dataset_key is not None or model.is_demo):
         return tr("comes with the program") if model.is_demo else tr("recorded here")
     return consent_recorded_by(consent, seal, studio.installation)

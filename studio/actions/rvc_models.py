@@ -63,7 +63,7 @@ def unpack_rvc(path: Path, scratch: Path, files: RvcFiles) -> VoiceCard:
 
 def missing_for(model: Model) -> str | None:
     """Return what an imported voice still needs before it can convert here, or None."""
-    return MISSING if model.card.get("kind") == RVC and not contentvec_path().exists() else None
+    return MISSING if model.card.kind == RVC and not contentvec_path().exists() else None
 
 
 def refuse_without_contentvec(model: Model) -> None:

@@ -3,12 +3,12 @@
 import math
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Annotated, NotRequired
+from typing import Annotated
 
 from pydantic import Field, WithJsonSchema
 from sqlalchemy import Connection
-from typing_extensions import TypedDict
 
 from engine.texts import joined
 from studio.actions.account import voice_names
@@ -18,7 +18,7 @@ from studio.executors.recovery import end_training
 from studio.store.accounts import Account, account_prefix
 from studio.store.kinds import CONVERSION, LISTED, TEACHING, TRAINING
 from studio.store.projects import forget_empty
-from studio.store.records.codec import Time, exact, open_ended, shown_as
+from studio.store.records.codec import Maybe, Record, Time, left_out, open_ended, shown_as
 from studio.store.records.voices import NewVoice, Teaching, Training
 from studio.store.studio import Cost, Studio, costs
 from studio.store.task_filter import TaskFilter
@@ -43,7 +43,8 @@ _LONGEST_S = 3600.0
 _OF_ACCOUNT = 200  # active tasks that are looked at
 
 
-class _AnyTask(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class _AnyTask(Record):
     """What all tasks show of themselves."""
 
     id: Annotated[str, Field(examples=[TASK_ID])]
@@ -56,9 +57,9 @@ class _AnyTask(TypedDict):
     message: str
     error: str | None
     error_code: str | None
-    trace_id: NotRequired[
+    trace_id: Maybe[
         Annotated[str | None, Field(description="Of its OpenTelemetry trace, if the service sends traces.")]
-    ]
+    ] = field(default_factory=left_out)
     attempt: Annotated[int, Field(ge=0)]
     created_at: Annotated[str | None, shown_as(Time)]
     started_at: Time | None
@@ -66,12 +67,13 @@ class _AnyTask(TypedDict):
 
 
 @open_ended
-class TaskView(_AnyTask, TaskFacts):
+@dataclass(frozen=True, kw_only=True)
+class TaskView(TaskFacts, _AnyTask):
     """A task in full. Conversions also have their settings, scores and links."""
 
 
-@exact
-class Tasks(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Tasks(Record):
     """Tasks, newest first."""
 
     tasks: list[TaskView]
@@ -98,7 +100,7 @@ def task_views(
     wanted: by default all that is part of the history.
     """
     found, following = list_tasks(studio.database, account.id, wanted=wanted, limit=limit, cursor=cursor)
-    return {"tasks": task_views_of(studio, account, found, base_url, now_s), "next_cursor": following}
+    return Tasks(tasks=task_views_of(studio, account, found, base_url, now_s), next_cursor=following)
 
 
 def task_views_of(
@@ -111,9 +113,9 @@ def task_views_of(
 
 def with_places(studio: Studio, views: Sequence[TaskView]) -> list[TaskView]:
     """Return tasks with their `place` in the queue: 1 for the next, None for one that does not wait."""
-    waiting = {view["kind"] for view in views if view["state"] == "queued"}
+    waiting = {view.kind for view in views if view.state == "queued"}
     found = {task_id: place for kind in waiting for task_id, place in places(studio.database, kind).items()}
-    return [{**view, "place": found.get(view["id"])} for view in views]
+    return [replace(view, place=found.get(view.id)) for view in views]
 
 
 def cancel_task(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> TaskView:
@@ -166,36 +168,40 @@ def _named_view(studio: Studio, account: Account, task: Task, base_url: str, now
 
 
 def _view(studio: Studio, task: Task, model_name: str | None, base_url: str, now_s: float) -> TaskView:
-    view: TaskView = {
-        "id": task.id,
-        "kind": task.kind,
-        "model": task.model_id,
-        "model_name": model_name,
-        "state": task.state,
-        "progress": task.progress,
-        "message": task.message,
-        "error": task.error,
-        "error_code": task.error_code,
-        "trace_id": trace_id_of(task.traceparent),
-        "attempt": task.attempt,
-        "created_at": written_time(task.created_at),
-        "started_at": written_time(task.started_at),
-        "finished_at": written_time(task.finished_at),
-    }
+    return TaskView(
+        id=task.id,
+        kind=task.kind,
+        model=task.model_id,
+        model_name=model_name,
+        state=task.state,
+        progress=task.progress,
+        message=task.message,
+        error=task.error,
+        error_code=task.error_code,
+        trace_id=trace_id_of(task.traceparent),
+        attempt=task.attempt,
+        created_at=written_time(task.created_at),
+        started_at=written_time(task.started_at),
+        finished_at=written_time(task.finished_at),
+        **vars(_facts(studio, task, base_url, now_s)),
+    )
+
+
+def _facts(studio: Studio, task: Task, base_url: str, now_s: float) -> TaskFacts:
+    """Return what a task of its kind shows beside what all have."""
     if task.kind == CONVERSION:
-        return {**view, **ConversionView(studio, task, base_url, now_s).in_full()}
+        return ConversionView(studio, task, base_url, now_s).in_full()
     if task.kind == TEACHING:
         asked = task.asked_as(Teaching)
-        return {
-            **view,
-            "warning": joined(" ", [joined(": ", (left.name, left.reason)) for left in asked.left_out]) or None,
-            "name": asked.name,
-            "model_id": task.result_as(NewVoice).model_id if task.result else None,
-        }
+        return TaskFacts(
+            warning=joined(" ", [joined(": ", (left.name, left.reason)) for left in asked.left_out]) or None,
+            name=asked.name,
+            model_id=task.result_as(NewVoice).model_id if task.result else None,
+        )
     if task.kind == TRAINING:
         wanted = task.asked_as(Training)
-        return {**view, "epochs": wanted.epochs, "settings": wanted.settings}
-    return view
+        return TaskFacts(epochs=wanted.epochs, settings=wanted.settings)
+    return TaskFacts()
 
 
 def written_time(time_s: float | None) -> str | None:

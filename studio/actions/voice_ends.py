@@ -1,9 +1,7 @@
 """The range of a voice where it does what a recording does: sings, or speaks."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
-
-from typing_extensions import TypedDict
 
 from engine.errors import VoiceError
 from engine.units import note_number
@@ -11,13 +9,15 @@ from engine.voices.card import CARD_FILE, DEMO_VOICES, VoiceCard, load_card, rea
 from studio.errors import NotFound
 from studio.store.accounts import Account
 from studio.store.catalogue import Model, find_model
+from studio.store.records.codec import Record
 from studio.store.studio import Studio
 from studio.store.voice_folders import untrained_prefix
 
 _LARGEST_CARD = 4 << 20  # bytes
 
 
-class VoiceEnds(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class VoiceEnds(Record):
     """The name of a voice, and its range in MIDI note numbers where it sings or speaks as the recording does.
 
     estimated: which of the two, where no recording of the voice does it and the range is an estimate.
@@ -37,13 +37,13 @@ def range_of(studio: Studio, account: Account, model_id: str, is_sung: bool | No
 
 def ends_of(model: Model, card: VoiceCard | None, is_sung: bool | None) -> VoiceEnds:
     """Return the same of a voice whose card was read."""
-    stated = model.card.get("vocal_range") or (card.vocal_range if card is not None else {})
+    stated = model.card.vocal_range or (card.vocal_range if card is not None else {})
     fitted = stated
     if card is not None and is_sung is not None:
         fitted = replace(card, vocal_range=stated).range_where(is_sung)
     low, high = (note_number(fitted[end]) if fitted.get(end) else None for end in ("min", "max"))
     estimated: Literal["spoken", "sung"] = "sung" if is_sung else "spoken"
-    return {"name": model.name, "low": low, "high": high, "estimated": None if fitted == stated else estimated}
+    return VoiceEnds(name=model.name, low=low, high=high, estimated=None if fitted == stated else estimated)
 
 
 def card_of(studio: Studio, model: Model) -> VoiceCard | None:

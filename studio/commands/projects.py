@@ -57,20 +57,21 @@ def list_all(
     from studio.actions import history
     from studio.actions.projects import projects_view
     from studio.commands.in_process import local_studio
+    from studio.store.records.codec import plain
 
     with local_studio() as studio:
         wanted = history.search(studio, studio.local, search, since=since)
-        found = projects_view(studio, studio.local, "", time.time(), wanted=wanted, limit=_PAGE)["projects"]
+        found = projects_view(studio, studio.local, "", time.time(), wanted=wanted, limit=_PAGE).projects
     if as_json:
-        typer.echo(json.dumps({"projects": found}, indent=2, ensure_ascii=False))
+        typer.echo(json.dumps({"projects": plain(found)}, indent=2, ensure_ascii=False))
         return
     print_table(_COLUMNS, map(_row, found))
 
 
 def _row(project: "ProjectView") -> list[str]:
-    day = time.strftime("%Y-%m-%d %H:%M", time.localtime(project["changed_at"]))
-    made, voices = str(len(project["conversions"])), ", ".join(project["voices"])
-    return [project["id"][:_SHOWN_OF_ID], project["name"], made, voices, day]
+    day = time.strftime("%Y-%m-%d %H:%M", time.localtime(project.changed_at))
+    made, voices = str(len(project.conversions)), ", ".join(project.voices)
+    return [project.id[:_SHOWN_OF_ID], project.name, made, voices, day]
 
 
 @projects.command()
@@ -162,8 +163,8 @@ def _id_of(studio: "Studio", name: str) -> str:
     if (path := Path(pasted_path(name))).is_file():
         return origin_of_file(path).recording
     wanted = search(studio, studio.local, name)
-    found = projects_view(studio, studio.local, "", time.time(), wanted=wanted, limit=_PAGE)["projects"]
-    named = [one["id"] for one in found if one["name"] == name]
+    found = projects_view(studio, studio.local, "", time.time(), wanted=wanted, limit=_PAGE).projects
+    named = [one.id for one in found if one.name == name]
     if len(named) > 1:
         raise SettingsError(tr("Several projects are called '{name}': write the beginning of the id.", name=name))
     return str(named[0]) if named else name

@@ -87,8 +87,8 @@ class TakesPrinter:
 
     def _say(self, done: "Converted") -> None:
         facts, about = done.facts, shown_path(done.recording) if self.several else ""
-        name = facts["model"]
-        if facts["untrained"] and not any("error" not in record for record in self.records):
+        name = facts.model
+        if facts.untrained and not any("error" not in record for record in self.records):
             say(
                 tr(
                     "{name} is untrained: timbre-studio train {voice} makes it more like the recordings.",
@@ -96,14 +96,14 @@ class TakesPrinter:
                     voice=name,
                 )
             )
-        used = self.preset if self.preset != "auto" else facts["style"]
+        used = self.preset if self.preset != "auto" else facts.style
         say(
             tr("{name}, {used}, not transposed.", name=done.name, used=used)
-            if not facts["transpose"]
+            if not facts.transpose
             else ntr(
                 "{name}, {used}, transposed by {transpose} semitone.",
                 "{name}, {used}, transposed by {transpose} semitones.",
-                transpose=numeral(facts["transpose"], "+g"),
+                transpose=numeral(facts.transpose, "+g"),
                 name=done.name,
                 used=used,
             ),

@@ -99,9 +99,9 @@ def teach(
         started: list[str] = []
         carry_out(studio, lambda here: started.append(start_teaching(here, here.local, voice, request)), device)
         taught = task_view(studio, studio.local, started[0], "", 0.0)
-        identifier = str(taught["model_id"])
-        if taught["warning"]:
-            say(taught["warning"])
+        identifier = str(taught.model_id)
+        if taught.warning:
+            say(taught.warning)
         say(
             tr(
                 "{identifier} has its recordings. Stopped? timbre-studio train {identifier} goes on.",

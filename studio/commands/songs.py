@@ -128,7 +128,7 @@ def _say(task: "Task", facts: ResultView, unsigned: str | None, names: Mapping[s
                 used=voice.vocal_style,
             )
         )
-    for note in (facts["warning"], *facts["notes"]):
+    for note in (facts.warning, *facts.notes):
         if note:
             say(note)
     if rendered.mix and rendered.mix.gain_db:

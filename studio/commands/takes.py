@@ -77,13 +77,13 @@ class Converted:
     def warnings(self) -> list[str]:
         """Sentences on the recording, its notes, and its credentials."""
         unsigned = tr("Without content credentials. {unsigned}", unsigned=self.unsigned) if self.unsigned else None
-        return [sentence for sentence in (self.facts["warning"], *self.facts["notes"], unsigned) if sentence]
+        return [sentence for sentence in (self.facts.warning, *self.facts.notes, unsigned) if sentence]
 
     @property
     def scores(self) -> list[Scores]:
         """The scores of the takes, in their order."""
-        ordered = sorted(self.facts["takes"], key=lambda one: int(one["number"]))
-        return [one["scores"] for one in ordered]
+        ordered = sorted(self.facts.takes, key=lambda one: int(one.number))
+        return [one.scores for one in ordered]
 
     def as_json(self) -> dict[str, object]:
         """Return what programs may want to know of it."""
@@ -91,10 +91,10 @@ class Converted:
         takes = zip(self.takes, self.scores, strict=True)
         return {
             "recording": shown_path(self.recording),
-            "voice": {"id": facts["model"], "name": self.name},
-            "style": facts["style"],
-            "transpose": facts["transpose"],
-            "settings": facts["settings"],
+            "voice": {"id": facts.model, "name": self.name},
+            "style": facts.style,
+            "transpose": facts.transpose,
+            "settings": facts.settings,
             "project": self.project,
             "takes": [
                 {"take": number, "path": str(path), "scores": scores} for number, (path, scores) in enumerate(takes, 1)
@@ -212,10 +212,10 @@ def _written(
 ) -> Converted:
     """Copy the takes of a task to where they belong, in the form that is wanted."""
     facts = result_view(studio, studio.local, task.id, "", time.time())
-    planned = wanted.names.takes(recording, wanted.request.model, len(facts["takes"]))
+    planned = wanted.names.takes(recording, wanted.request.model, len(facts.takes))
     targets, statement = wanted.names.free(planned, recordings), _statement(task)
     lowered_db = task.result_as(Rendered).lowered_db or 0.0
-    unsigned: str | None = facts["note"]
+    unsigned: str | None = facts.note
     with scratch_folder(studio) as place:
         for number, target in enumerate(targets, 1):
             rendered = studio.storage.fetch(key_of_take(task, number), place)

@@ -49,10 +49,11 @@ def list_all(
     from studio.actions.voices.voice import models_view
     from studio.commands.in_process import local_studio
     from studio.store.catalogue import all_models
+    from studio.store.records.codec import plain
 
     with local_studio() as studio:
         if as_json:
-            typer.echo(json.dumps(models_view(studio, studio.local), indent=2, ensure_ascii=False))
+            typer.echo(json.dumps(plain(models_view(studio, studio.local)), indent=2, ensure_ascii=False))
             return
         found = sorted(all_models(studio.database, studio.local), key=lambda model: in_order(model.name))
         rows = [_row(studio, model) for model in found]
@@ -61,10 +62,10 @@ def list_all(
 
 def _row(studio: "Studio", model: "Model") -> list[str]:
     card = model.published
-    notes = card["vocal_range"]
-    kept = (card[name] or "" for name in ("gender", "base_language", "genre"))
+    notes = card.vocal_range
+    kept = (one or "" for one in (card.gender, card.base_language, card.genre))
     range_ = translated(tr("{min} to {max}", **notes)) if notes else ""
-    facts = [card["voice_type"] or "", *kept]
+    facts = [card.voice_type or "", *kept]
     voice_type, *rest = map(translated, facts)
     return [model.id, model.name, voice_type, range_, *rest, ", ".join(map(translated, _states(studio, model)))]
 
@@ -188,9 +189,9 @@ def _report(studio: "Studio", identifier: str) -> None:
     from studio.actions.voices.voice import model_view
 
     voice = model_view(studio, studio.local, identifier)
-    licence, source = voice["licence"] or tr("not stated"), voice["source"] or tr("not stated")
-    consent = consent_line(voice["consent"], voice["consent_origin"])
-    say(f"{voice['name']}; licence: {licence}; made from: {source}; consent: {consent}.")
+    licence, source = voice.licence or tr("not stated"), voice.source or tr("not stated")
+    consent = consent_line(voice.consent, voice.consent_origin)
+    say(f"{voice.name}; licence: {licence}; made from: {source}; consent: {consent}.")
     typer.echo(identifier)
 
 
@@ -219,8 +220,8 @@ def blend(
     say(
         tr(
             "{description} Licence: {licence}.",
-            description=made.card["description"],
-            licence=made.card["licence"] or tr("not stated"),
+            description=made.card.description,
+            licence=made.card.licence or tr("not stated"),
         )
     )
     typer.echo(made.id)

@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,9 +23,10 @@ from studio.executors.turns import Turns
 from studio.store.accounts import Account, account_of_id
 from studio.store.callback_signatures import secret_of_account, signed_headers
 from studio.store.deliveries import Delivery, take_due, was_delivered, was_not_delivered
+from studio.store.records.codec import Record, plain
 from studio.store.studio import Studio
 
-View = Callable[[Studio, Account, str, str, float], Mapping[str, object]]  # as studio.actions.tasks.task_view
+View = Callable[[Studio, Account, str, str, float], Record]  # as studio.actions.tasks.task_view
 TAKEN_S = 60.0  # by when an attempt must have ended
 _PATIENCE_S = 15.0
 _CLOSE_S = 1.0
@@ -188,6 +189,6 @@ class CallbackSender:
     def _body(self, delivery: Delivery) -> bytes:
         """Return what is reported: how the task has ended, with all that its account may see of it."""
         account = account_of_id(self._studio.database, delivery.account_id)
-        task = self._view(self._studio, account, delivery.task_id, delivery.base_url, self._clock())
+        task = plain(self._view(self._studio, account, delivery.task_id, delivery.base_url, self._clock()))
         said = {"type": f"task.{task['state']}", "timestamp": task["finished_at"], "data": task}
         return json.dumps(said, ensure_ascii=False).encode()

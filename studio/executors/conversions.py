@@ -4,7 +4,7 @@ import time
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
 from engine.audio.result_files import write_result
 from engine.audio.result_format import ResultFormat
@@ -68,7 +68,8 @@ def _convert(job: Job, asked: Conversion, source: Path) -> Rendered:
         job, source, targets, 0.0 if own_melody else found.transpose, found.edit_data.pitch(0), own_melody=own_melody
     )
     write_edit_data(job.folder / "groundwork.npz", found.edit_data)
-    return Rendered(
+    return replace(
+        _takes(job, asked, source, targets, found.statement, found.lowered_db),
         output_settings=OutputSettings(job.task.model_id, found.transpose, found.style),
         settings=asdict(found.settings),
         untrained=voice.card.is_untrained,
@@ -78,7 +79,6 @@ def _convert(job: Job, asked: Conversion, source: Path) -> Rendered:
         unsigned=found.unsigned,
         warning=found.warning,
         groundwork=job.store(job.folder / "groundwork.npz"),
-        **_takes(job, asked, source, targets, found.statement, found.lowered_db),
     )
 
 
@@ -109,7 +109,8 @@ def _edit(job: Job, asked: Conversion, edit: Edit, source: Path) -> Rendered:
     else:
         pitch = edit_data.pitch(edit.take - 1)
         scores, starts_s = _scores(job, source, [target], edit_data.transpose, pitch, done.plan.moved)
-    return Rendered(
+    return replace(
+        _takes(job, asked, source, [target], done.statement, edit_data.lowered_db),
         output_settings=OutputSettings(job.task.model_id, edit_data.transpose, edit_data.style),
         settings={**asdict(edit_data.settings), "takes": 1},
         untrained=voice.card.is_untrained,
@@ -118,7 +119,6 @@ def _edit(job: Job, asked: Conversion, edit: Edit, source: Path) -> Rendered:
         statement=done.statement,
         unsigned=done.unsigned,
         warning=done.plan.warning,
-        **_takes(job, asked, source, [target], done.statement, edit_data.lowered_db),
     )
 
 
@@ -137,7 +137,8 @@ def _comp(job: Job, asked: Conversion, comp: Comp, source: Path) -> Rendered:
         job.context.installation,
     )
     scores, _ = _scores(job, source, [target], of.output_settings.transpose)
-    return Rendered(
+    return replace(
+        _takes(job, asked, source, [target], of.statement, of.lowered_db or 0.0),
         output_settings=of.output_settings,
         settings={**of.settings, "takes": 1},
         untrained=of.untrained,
@@ -145,31 +146,20 @@ def _comp(job: Job, asked: Conversion, comp: Comp, source: Path) -> Rendered:
         phrase_starts_s=of.phrase_starts_s,
         statement=of.statement,
         unsigned=unsigned,
-        **_takes(job, asked, source, [target], of.statement, of.lowered_db or 0.0),
     )
-
-
-class _Stored(TypedDict, total=False):
-    """Keys of takes and their level, as fields of Rendered."""
-
-    outputs: tuple[str, ...]
-    dry: tuple[str, ...]
-    lowered_db: float
 
 
 def _takes(
     job: Job, asked: Conversion, source: Path, targets: list[Path], statement: "Statement", lowered_db: float
-) -> _Stored:
+) -> Rendered:
     """Store the takes; with effects or in another form also as they were rendered, since pitch edits need those."""
     effects, finished = effects_of(asked.effects), targets
     if not effects.is_off:
         finished, statement = _with_effects(job, finished, effects, statement)
     if asked.form is not None:
         finished = _in_form(job, source, finished, asked.form, statement, lowered_db)
-    stored: _Stored = {"outputs": tuple(map(job.store, finished))}
-    if lowered_db:
-        stored["lowered_db"] = lowered_db
-    return stored if finished is targets else {**stored, "dry": tuple(map(job.store, targets))}
+    stored = Rendered(tuple(map(job.store, finished)), lowered_db=lowered_db or None)
+    return stored if finished is targets else replace(stored, dry=tuple(map(job.store, targets)))
 
 
 def _in_form(

@@ -65,8 +65,8 @@ def examine(job: Job) -> None:
 
     def also(connection: Connection) -> None:
         report_completed(connection, model.account_id, model.id, found)
-        if dataset.profile.source != model.card.get("source", ""):
-            describe(connection, model.account_id, model.id, {**model.card, "source": dataset.profile.source})
+        if dataset.profile.source != (model.card.source or ""):
+            describe(connection, model.account_id, model.id, {**vars(model.card), "source": dataset.profile.source})
 
     job.publish(Nothing(), also)
 
@@ -133,7 +133,7 @@ def _trained(job: Job, model: Model, workspace: Workspace, plan: TrainingPlan) -
 def _publish(job: Job, model: Model, voice: "Voice", history: TrainingHistory) -> None:
     """Store the voice under its final id, and update its row and the task's in one transaction."""
     # the profile may have changed since the training, or its best checkpoint, began
-    voice = replace(voice, card=replace(voice.card, id=model.id, **job.model().stated))
+    voice = replace(voice, card=replace(job.model().stated_on(voice.card), id=model.id))
     if job.heartbeat.is_cancelled:
         raise Cancelled
     storage, account = job.context.storage, job.account

@@ -48,7 +48,7 @@ def _voice(name: str, reach: dict[str, str]) -> str:
     avatar, ends = avatar_of(name), [note_number(reach[end]) for end in ("min", "max")]
     left, right = (100 * (end - _LOWEST) / (_HIGHEST - _LOWEST) for end in ends)
     return (
-        f'<p style="--of: {avatar["colour"]}"><i>{escape(avatar["initials"])}</i><b>{escape(name)}</b>'
+        f'<p style="--of: {avatar.colour}"><i>{escape(avatar.initials)}</i><b>{escape(name)}</b>'
         f'<u></u><s><em style="left: {left:.0f}%; width: {right - left:.0f}%"></em></s></p>'
     )
 
@@ -72,7 +72,7 @@ def _melody() -> str:
         if is_sung:
             points.append(f"{'L' if is_on else 'M'}{wide * place * curve['step_s']:.0f} {y:.0f}")
         is_on = is_sung
-    colours = {"before": "#8a94a0"} | {name: avatar_of(load_card(DEMO_VOICES / name).name)["colour"] for name in VOICES}
+    colours = {"before": "#8a94a0"} | {name: avatar_of(load_card(DEMO_VOICES / name).name).colour for name in VOICES}
     lanes = "".join(_lane(kept["waveforms"][name]["high"], colour) for name, colour in colours.items())
     return _drawing(_HEIGHT, f'{notes}<path d="{"".join(points)}"/>', "notes") + lanes
 

@@ -31,7 +31,7 @@ from studio.settings.service import ServiceSettings
 from studio.store.accounts import Account, account_prefix
 from studio.store.database import AnyRow, Database, Now, insert_or_keep
 from studio.store.paging import cursor_after, sort_values
-from studio.store.records.cards import Card, ReportedData, Stated, Voice, card_of, published, stated
+from studio.store.records.cards import Card, ReportedData, Voice, card_of, known_card, published, stated
 from studio.store.records.codec import Json
 from studio.store.storage import Storage
 from studio.store.tables import LONGEST_FOLDED, models, tasks
@@ -50,7 +50,7 @@ class VoiceFilters(TypedDict, total=False):
 PENDING, TRAINING, COMPLETED, FAILED = "pending", "training", "completed", "failed"
 VOICES, DATASETS, TRAININGS, PACKAGES = "voices", "datasets", "trainings", "packages"
 MOST_LISTED = 1000
-_KEPT = (*Voice.__annotations__, "licence", "source", "consent", "consent_seal", "format", "kind")
+_KEPT = (*(one.name for one in fields(Voice)), "licence", "source", "consent", "consent_seal", "format", "kind")
 _NARROWED = tuple(VoiceFilters.__annotations__)
 _LENGTHS = {name: models.c[name].type.length for name in _NARROWED}  # type: ignore[attr-defined]
 _NOT_READY = {
@@ -86,7 +86,7 @@ class Model:
     @property
     def is_earlier(self) -> bool:
         """Whether its model was made on an earlier base: it cannot convert and is not COMPLETED."""
-        return self.voice_key is not None and (self.card.get("format") or 1) < FORMAT
+        return self.voice_key is not None and (self.card.format or 1) < FORMAT
 
     @property
     def must_be_trained_again(self) -> bool:
@@ -117,9 +117,13 @@ class Model:
         return not self.account_id
 
     @property
-    def stated(self) -> Stated:
+    def stated(self) -> Mapping[str, object]:
         """The descriptive fields of a card, without measured ones that are unknown."""
         return stated(self.card)
+
+    def stated_on(self, card: VoiceCard) -> VoiceCard:
+        """Return a card that says what is stated of this voice."""
+        return replace(card, **self.stated)  # type: ignore[arg-type]
 
     @property
     def published(self) -> Voice:
@@ -203,7 +207,7 @@ def list_models(
     with database.read() as connection:
         rows = connection.execute(own if limit is None else own.limit(limit + 1)).all()
         hidden = set(connection.scalars(taken)) if demo else set()
-    found = [((row.folded_name, row.id), published(row.card)) for row in rows]
+    found = [((row.folded_name, row.id), published(known_card(row.card))) for row in rows]
     found += [(_sort_values(voice), voice.published) for voice in demo if voice.id not in hidden]
     found.sort(key=lambda one: one[0])
     if limit is None or len(found) <= limit:
@@ -388,7 +392,7 @@ def remove_model(connection: Connection, take_away: Callable[[str], None], accou
 
 def _model(row: AnyRow) -> Model:
     values = {one.name: row._mapping[one.name] for one in fields(Model)}
-    said = {"error": read_text(row.error), "data_report": from_data(row.data_report)}
+    said = {"card": known_card(row.card), "error": read_text(row.error), "data_report": from_data(row.data_report)}
     model = Model(**values | said | {"failure_told": bool(row.failure_told)})
     if model.is_earlier and model.state == COMPLETED:  # its epochs belong to a training that cannot continue
         return replace(model, state=PENDING, epoch=0, epochs=0)
@@ -453,9 +457,9 @@ def _demo_voices() -> tuple[Model, ...]:
 
 def _is_meant(voice: Model, wanted: Mapping[str, object], words: Sequence[str], after: tuple[str, str] | None) -> bool:
     """Return whether a voice without a row matches a list's filters."""
-    said = _texts(voice.card)
+    said = _texts(vars(voice.card))
     return (
-        all(voice.card.get(name) == value for name, value in wanted.items())
+        all(getattr(voice.card, name) == value for name, value in wanted.items())
         and all(word in said for word in words)
         and (after is None or _sort_values(voice) > after)
     )

@@ -1,21 +1,20 @@
 """Comps: one take put together out of several of a recording, phrase by phrase."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import PurePath
-
-from typing_extensions import TypedDict
 
 from engine.conversion.comping import parts_of
 from engine.conversion.harmony import NONE
 from engine.texts import tr
 from studio.actions.account import voice_name
-from studio.actions.conversions.views import ConversionView, TakeOf, choice_of, key_of_take
+from studio.actions.conversions.views import ConversionView, choice_of, key_of_take
 from studio.actions.submission import Work, new_task, submit_work
 from studio.errors import Invalid, NotFound, WrongState
 from studio.store.accounts import Account
 from studio.store.idempotency import Idempotency, answered
 from studio.store.kinds import CONVERSION
+from studio.store.records.codec import Record
 from studio.store.records.conversion import ChosenTake, Comp, CompSource, Conversion, Rendered
 from studio.store.studio import Cost, Studio, costs
 from studio.store.task_filter import TaskFilter
@@ -26,7 +25,8 @@ _TAKE_GONE = tr("A take of this comp has been deleted: convert the recording aga
 _TOO_OLD_TO_COMP = tr("This take was made before takes could be comped: convert the recording again.")
 
 
-class OfferedTake(TakeOf):
+@dataclass(frozen=True, kw_only=True)
+class OfferedTake(ChosenTake):
     """A take that can be part of a comp. title: "Take 1", "Edited take", "Comp"; created_at: in seconds since 1970."""
 
     title: str
@@ -36,7 +36,8 @@ class OfferedTake(TakeOf):
     starred: bool
 
 
-class CompView(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class CompView(Record):
     """What can be comped with a conversion.
 
     starts_s: where each phrase begins, from 0 s; takes: of the same recording in the same voice, the oldest first;
@@ -45,7 +46,7 @@ class CompView(TypedDict):
 
     starts_s: list[float]
     takes: list[OfferedTake]
-    choice: list[TakeOf] | None
+    choice: list[ChosenTake] | None
 
 
 def comp_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> CompView:
@@ -54,25 +55,25 @@ def comp_view(studio: Studio, account: Account, task_id: str, base_url: str, now
     wanted = TaskFilter("completed", CONVERSION, recording=task.recording, model_id=task.model_id)
     found = list_tasks(studio.database, account.id, limit=MOST_TASKS, wanted=wanted)[0] if task.recording else [task]
     takes: list[OfferedTake] = [
-        {
-            "task": one.id,
-            "take": take.number,
-            "title": _title(one, take.number),
-            "created_at": one.created_at,
-            "url": studio.link(take.key, base_url, now_s),
-            "name": take.label.name,
-            "starred": take.label.starred,
-        }
+        OfferedTake(
+            task=one.id,
+            take=take.number,
+            title=_title(one, take.number),
+            created_at=one.created_at,
+            url=studio.link(take.key, base_url, now_s),
+            name=take.label.name,
+            starred=take.label.starred,
+        )
         for one in reversed(found)
         if one.outputs_deleted_at is None and _starts(one) == _starts(task) and _harmony(one) == _harmony(task)
         for take in ConversionView(studio, one, base_url, now_s).takes
     ]
-    return {"starts_s": _starts(task), "takes": takes, "choice": choice_of(task)}
+    return CompView(starts_s=_starts(task), takes=takes, choice=choice_of(task))
 
 
 @costs(Cost.START)
 def start_comp(
-    studio: Studio, account: Account, task_id: str, choice: Sequence[TakeOf], idempotency: Idempotency | None = None
+    studio: Studio, account: Account, task_id: str, choice: Sequence[ChosenTake], idempotency: Idempotency | None = None
 ) -> str:
     """Queue a comp of a conversion's recording: a take for each phrase; return the new task's id.
 
@@ -86,7 +87,7 @@ def start_comp(
     used: list[tuple[str, int]] = []
     numbers = []
     for one in choice:
-        named = (str(one["task"]), int(one["take"]))
+        named = (str(one.task), int(one.take))
         used += [named] if named not in used else []
         numbers.append(used.index(named))
     parts = parts_of(_starts(task), numbers)

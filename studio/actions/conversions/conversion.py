@@ -169,9 +169,9 @@ def _check_request(studio: Studio, account: Account, request: ConversionRequest)
     if request.song is not None and request.form != PUBLISHED:
         raise Invalid([("rate", tr("A song is made at 44100 Hz with 24 bits: leave rate and bits out."))])
     voice = find_usable(studio.database, account, request.model, request.untrained)
-    refuse_without_consent(studio, voice.card.get("consent"))
+    refuse_without_consent(studio, voice.card.consent)
     refuse_without_contentvec(voice)
-    refuse_unconfined(studio, voice.card.get("kind"))
+    refuse_unconfined(studio, voice.card.kind)
     return voice
 
 
@@ -182,9 +182,9 @@ def usable_voice_folder(studio: Studio, account: Account, model_id: str, report:
     do.
     """
     model = find_usable(studio.database, account, model_id, untrained=True)
-    refuse_without_consent(studio, model.card.get("consent"))
+    refuse_without_consent(studio, model.card.consent)
     refuse_without_contentvec(model)
-    refuse_unconfined(studio, model.card.get("kind"))
+    refuse_unconfined(studio, model.card.kind)
     if model.is_untrained:
         return untrained_folder(studio.storage, account, model, report, device)
     return voice_folder(studio.storage, model)
@@ -197,9 +197,9 @@ def conversion_view(
     """Return the task exactly as the published interface shows it. Raises NotFound."""
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
     if task.state in ACTIVE:
-        return {"status": "in_progress"}
+        return UnfinishedConversion(status="in_progress")
     if task.state != "completed":
-        return {"status": "failed"}
+        return UnfinishedConversion(status="failed")
     return ConversionView(studio, task, base_url, now_s).published()
 
 

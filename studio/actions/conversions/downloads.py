@@ -2,11 +2,8 @@
 
 import hashlib
 import json
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import PurePath
-from typing import NotRequired
-
-from typing_extensions import TypedDict
 
 from engine.audio.stems import cut_recording
 from engine.effects.settings import Effects, effects_of
@@ -18,6 +15,7 @@ from studio.actions.uploads import scratch_folder
 from studio.errors import Invalid, NotFound
 from studio.store.accounts import Account
 from studio.store.kinds import CONVERSION
+from studio.store.records.codec import Absent, Record
 from studio.store.records.conversion import Conversion, Rendered
 from studio.store.storage import StoredFile
 from studio.store.studio import Cost, Studio, costs
@@ -26,7 +24,8 @@ from studio.store.tasks import Task, find
 _MOST_KEPT = 3  # versions of a take with effects that were tried; further ones are made again
 
 
-class TakeWithEffects(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class TakeWithEffects(Record):
     """A take with effects; is_wet: whether they do anything."""
 
     url: str
@@ -43,7 +42,7 @@ def take_with_effects(
     """
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
     url = studio.link(wet_take(studio, task, take, effects), base_url, now_s)
-    return {"url": url, "is_wet": not effects_of(effects).is_off}
+    return TakeWithEffects(url=url, is_wet=not effects_of(effects).is_off)
 
 
 @costs(Cost.APART)
@@ -145,14 +144,15 @@ def stored_take(
     return key
 
 
-class OfferedFile(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class OfferedFile(Record):
     """A format that is offered, with the link once it is made."""
 
     label: str
-    url: NotRequired[str]
-    name: NotRequired[str]
+    url: Absent[str] = None
+    name: Absent[str] = None
 
 
 def offered(preferred: str = FORMATS[0]) -> list[OfferedFile]:
     """Return the downloads <timbre-player> offers, the preferred format first; all are made on request."""
-    return [{"label": one} for one in (preferred, *(other for other in FORMATS if other != preferred))]
+    return [OfferedFile(label=one) for one in (preferred, *(other for other in FORMATS if other != preferred))]

@@ -8,14 +8,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from typing_extensions import TypedDict
-
 from engine.conversion.pitch_edits import read_edits
 from engine.cores import usable_cores
 from engine.progress import no_report
 from studio.actions.conversions.conversion import usable_voice_folder
 from studio.actions.conversions.edits import edit_data_of, find_editable, origin_of
 from studio.store.accounts import Account
+from studio.store.records.codec import Record
 from studio.store.records.conversion import Conversion, Edits
 from studio.store.studio import Cost, Studio, costs
 
@@ -23,7 +22,8 @@ if TYPE_CHECKING:
     from engine.conversion.edit_preview import EditPreview  # loads torch
 
 
-class PreviewedEdit(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class PreviewedEdit(Record):
     """A stretch of an edited take. url: the sound itself, as WAV; start_s: where it begins in the take."""
 
     url: str
@@ -57,7 +57,7 @@ def preview_edit(
         return None
     wav = io.BytesIO()
     soundfile.write(wav, heard.audio.samples.T, heard.audio.rate, format="WAV", subtype="PCM_16")
-    return {"url": f"data:audio/wav;base64,{b64encode(wav.getvalue()).decode()}", "start_s": heard.start_s}
+    return PreviewedEdit(url=f"data:audio/wav;base64,{b64encode(wav.getvalue()).decode()}", start_s=heard.start_s)
 
 
 @costs(Cost.WARM)

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import PurePath
 
-from typing_extensions import TypedDict
-
 from engine.analysis.octave_errors import octave_doubts
 from engine.analysis.pitch import Pitch
 from engine.analysis.runs import true_runs
@@ -20,6 +18,7 @@ from studio.errors import Invalid, NotFound, WrongState
 from studio.store.accounts import Account
 from studio.store.catalogue import find_usable
 from studio.store.kinds import CONVERSION
+from studio.store.records.codec import Record
 from studio.store.records.conversion import Conversion, EarlierEdit, Edit, Edits, EditSources, Rendered
 from studio.store.studio import Studio
 from studio.store.tasks import Task, find
@@ -51,14 +50,16 @@ class _Origin:
         return self.earlier.edits if self.earlier else []
 
 
-class ChangedStretch(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class ChangedStretch(Record):
     """The edited pitch from the frame `first` on."""
 
     first: int
     hertz: list[float]
 
 
-class OctaveDoubtView(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class OctaveDoubtView(Record):
     """What probably is octaves too low (by above 0) or too high as converted."""
 
     start_s: float
@@ -66,21 +67,24 @@ class OctaveDoubtView(TypedDict):
     by: int
 
 
-class AudibleTake(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class AudibleTake(Record):
     """A take as converted, or as edited."""
 
     label: str
     url: str
 
 
-class ToolView(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class ToolView(Record):
     """A tool of pitch edits. settings: what is known of each, such as its range."""
 
     meaning: str
     settings: dict[str, dict[str, object]]
 
 
-class EditView(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class EditView(Record):
     """The pitch of a take as the editor shows it.
 
     id: the same for all edits of one take; hertz, confidence: the curve as converted, a value each step_s; changes:
@@ -106,21 +110,23 @@ def edit_view(studio: Studio, account: Account, task_id: str, take: int, base_ur
     _need_voice(studio, account, task)
     origin = origin_of(task, take)
     pitch = edit_data_of(studio, origin.edit_data_key).pitch(origin.number - 1)
-    heard: list[AudibleTake] = [{"label": tr("As converted"), "url": studio.link(origin.take_key, base_url, now_s)}]
+    heard: list[AudibleTake] = [
+        AudibleTake(label=tr("As converted"), url=studio.link(origin.take_key, base_url, now_s))
+    ]
     if origin.earlier:
-        heard.append({"label": tr("Edited"), "url": studio.link(origin.earlier.key, base_url, now_s)})
-    return {
-        "id": f"{origin.conversion}-{origin.number}",
-        "duration_s": (len(pitch) - 1) / FRAME_RATE,
-        "step_s": 1 / FRAME_RATE,
-        "hertz": _rounded(pitch.hertz.tolist(), 2),
-        "confidence": _rounded(pitch.voicing.tolist(), 2),
-        "edits": origin.edits,
-        "changes": _changes(pitch, origin.edits),
-        "octaves": [{"start_s": one.start_s, "end_s": one.end_s, "by": one.by} for one in octave_doubts(pitch)],
-        "heard": heard,
-        "tools": _tools(),
-    }
+        heard.append(AudibleTake(label=tr("Edited"), url=studio.link(origin.earlier.key, base_url, now_s)))
+    return EditView(
+        id=f"{origin.conversion}-{origin.number}",
+        duration_s=(len(pitch) - 1) / FRAME_RATE,
+        step_s=1 / FRAME_RATE,
+        hertz=_rounded(pitch.hertz.tolist(), 2),
+        confidence=_rounded(pitch.voicing.tolist(), 2),
+        edits=origin.edits,
+        changes=_changes(pitch, origin.edits),
+        octaves=[OctaveDoubtView(start_s=one.start_s, end_s=one.end_s, by=one.by) for one in octave_doubts(pitch)],
+        heard=heard,
+        tools=_tools(),
+    )
 
 
 def changes_view(studio: Studio, account: Account, task_id: str, take: int, edits: Edits) -> list[ChangedStretch]:
@@ -224,7 +230,7 @@ def edit_data_of(studio: Studio, key: str) -> EditData:
 def _changes(pitch: Pitch, edits: Edits) -> list[ChangedStretch]:
     edited = edit_pitch(pitch, read_edits(edits))
     return [
-        {"first": first, "hertz": _rounded(edited.pitch.hertz[first:stop].tolist(), 2)}
+        ChangedStretch(first=first, hertz=_rounded(edited.pitch.hertz[first:stop].tolist(), 2))
         for first, stop in true_runs(edited.pitch.hertz != pitch.hertz).tolist()
     ]
 
@@ -235,13 +241,13 @@ def _rounded(values: Sequence[float], digits: int) -> list[float]:
 
 def _tools() -> dict[str, ToolView]:
     return {
-        name: {
-            "meaning": kind.meaning,
-            "settings": {
+        name: ToolView(
+            meaning=kind.meaning,
+            settings={
                 one.name: dict(one.metadata) | ({} if one.default is MISSING else {"default": one.default})
                 for one in fields(kind)
                 if one.metadata and one.name not in ("start_s", "end_s")
             },
-        }
+        )
         for name, kind in TOOLS.items()
     }

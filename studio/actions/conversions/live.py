@@ -271,11 +271,11 @@ class LiveSessions:
             for model in sorted(all_models(self._studio.database, account), key=lambda model: model.is_demo)
             if (model.voice_key is not None or model.is_demo or model.is_usable_untrained)
             and not model.is_earlier
-            and model.card.get("kind") != "rvc"
+            and model.card.kind != "rvc"
         ]
 
 
 def _range(model: Model) -> dict[str, str | int | None]:
-    notes = model.card.get("vocal_range") or {}
+    notes = model.card.vocal_range or {}
     low, high = (note_number(notes[end]) if notes.get(end) else None for end in ("min", "max"))
     return {"low": low, "high": high}

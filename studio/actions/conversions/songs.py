@@ -140,7 +140,7 @@ def check_song(
     if not voices:
         raise Invalid([("model", tr("Nothing is converted: give the vocal, or one of the stems, a voice."))])
     for voice in sorted(voices):
-        refuse_without_consent(studio, find_usable(studio.database, account, voice, untrained).card.get("consent"))
+        refuse_without_consent(studio, find_usable(studio.database, account, voice, untrained).card.consent)
     for level in song.faders.values():
         Fader(level)
     if song.separate:

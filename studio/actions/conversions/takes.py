@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import Field
-from typing_extensions import TypedDict
 
 from engine.conversion.settings import AUTO, BEST
 from engine.effects.settings import Effects
@@ -19,7 +19,7 @@ from studio.errors import Invalid, NotFound
 from studio.store.accounts import Account
 from studio.store.catalogue import find_model
 from studio.store.kinds import CONVERSION
-from studio.store.records.codec import exact
+from studio.store.records.codec import Record
 from studio.store.records.conversion import Conversion, Rendered, Scores, Settings
 from studio.store.studio import Studio
 from studio.store.take_labels import TakeLabel, label_of, write_label
@@ -29,7 +29,8 @@ _LEAST_PROGRESS = 0.05  # below this the remaining time would be a guess
 LONGEST_NAME = 60
 
 
-class ShownTake(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class ShownTake(Record):
     """A take of a result; number: 1 for the first; mark: its `fidelity`."""
 
     number: int
@@ -40,7 +41,8 @@ class ShownTake(TypedDict):
     starred: bool
 
 
-class ResultView(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class ResultView(Record):
     """All that the page shows of a conversion.
 
     is_ending: whether it is being cancelled; left_s: until it ends; taken_s: since it began; ahead: conversions before
@@ -94,42 +96,42 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
     asked, rendered, found = view.asked, view.rendered, view.rendered.output_settings
     waiting = places(studio.database, CONVERSION).get(task.id, 1) - 1 if task.state == "queued" else 0
     busy = _busy(studio) if task.state == "queued" else []
-    return {
-        "id": task.id,
-        "state": task.state,
-        "progress": task.progress,
-        "is_ending": task.cancel_requested,
-        "message": task.message,
-        "error": task.error,
-        "created_at": task.created_at,
-        "left_s": _left_s(task, now_s),
-        "taken_s": None if task.started_at is None else max(0.0, now_s - task.started_at),
-        "ahead": waiting + len(busy) if task.state == "queued" else None,
-        "starts_in_s": _starts_in_s(studio, waiting, busy, now_s) if waiting or busy else None,
-        "model": task.model_id,
-        "voice": voice_name(studio.database, account, task),
-        "untrained": view.untrained,
-        "range": _range(studio, account, task.model_id or "", found.vocal_style if found else None),
-        "file_name": asked.file_name,
-        "preset": asked.preset,
-        "effects": asked.effects,
-        "settings": view.settings,
-        "asked_settings": _shown_settings(asked, rendered),
-        "transpose": found.transpose if found else None,
-        "style": found.vocal_style if found else None,
-        "input_url": view.input_url if view.has_files else None,
-        "takes": _takes(view) if view.has_files else [],
-        "phrases": list(rendered.phrase_starts_s),
-        "is_comp": asked.comp is not None,
-        "edited": asked.edit.of if asked.edit else None,
-        "note": rendered.unsigned if view.has_files else DELETED,
-        "lanes": view.lanes,
-        "offset_s": rendered.mix.offset_s if rendered.mix else 0.0,
-        "faders": asked.song.faders if asked.song else {},
-        "notes": list(rendered.notes or ()),
-        "warning": rendered.warning,
-        "parts": _parts(studio, account, asked, rendered),
-    }
+    return ResultView(
+        id=task.id,
+        state=task.state,
+        progress=task.progress,
+        is_ending=task.cancel_requested,
+        message=task.message,
+        error=task.error,
+        created_at=task.created_at,
+        left_s=_left_s(task, now_s),
+        taken_s=None if task.started_at is None else max(0.0, now_s - task.started_at),
+        ahead=waiting + len(busy) if task.state == "queued" else None,
+        starts_in_s=_starts_in_s(studio, waiting, busy, now_s) if waiting or busy else None,
+        model=task.model_id,
+        voice=voice_name(studio.database, account, task),
+        untrained=view.untrained,
+        range=_range(studio, account, task.model_id or "", found.vocal_style if found else None),
+        file_name=asked.file_name,
+        preset=asked.preset,
+        effects=asked.effects,
+        settings=view.settings,
+        asked_settings=_shown_settings(asked, rendered),
+        transpose=found.transpose if found else None,
+        style=found.vocal_style if found else None,
+        input_url=view.input_url if view.has_files else None,
+        takes=_takes(view) if view.has_files else [],
+        phrases=list(rendered.phrase_starts_s),
+        is_comp=asked.comp is not None,
+        edited=asked.edit.of if asked.edit else None,
+        note=rendered.unsigned if view.has_files else DELETED,
+        lanes=view.lanes,
+        offset_s=rendered.mix.offset_s if rendered.mix else 0.0,
+        faders=asked.song.faders if asked.song else {},
+        notes=list(rendered.notes or ()),
+        warning=rendered.warning,
+        parts=_parts(studio, account, asked, rendered),
+    )
 
 
 def _parts(studio: Studio, account: Account, asked: Conversion, rendered: Rendered) -> list[tuple[str, float]]:
@@ -166,17 +168,17 @@ def _shown_settings(asked: Conversion, rendered: Rendered) -> dict[str, int | fl
 
 def _takes(view: ConversionView) -> list[ShownTake]:
     takes: list[ShownTake] = [
-        {
-            "number": take.number,
-            "url": view.link(take.key),
-            "scores": take.scores,
-            "mark": fidelity(take.scores),
-            "name": take.label.name,
-            "starred": take.label.starred,
-        }
+        ShownTake(
+            number=take.number,
+            url=view.link(take.key),
+            scores=take.scores,
+            mark=fidelity(take.scores),
+            name=take.label.name,
+            starred=take.label.starred,
+        )
         for take in view.takes
     ]
-    return [takes[number - 1] for number in best_first([take["mark"] for take in takes])]
+    return [takes[number - 1] for number in best_first([take.mark for take in takes])]
 
 
 def _left_s(task: Task, now_s: float) -> float | None:
@@ -220,14 +222,14 @@ def _range(studio: Studio, account: Account, model_id: str, style: str | None) -
         voice = range_of(studio, account, model_id, style == "melodic" if style else None)
     except NotFound:  # deleted meanwhile
         return None
-    if voice["low"] is None or voice["high"] is None:
+    if voice.low is None or voice.high is None:
         return None
-    label = f"{voice['name']} \u2248" if voice["estimated"] else voice["name"]  # about: see what the fit says
-    return {"low": voice["low"], "high": voice["high"], "label": label}
+    label = f"{voice.name} \u2248" if voice.estimated else voice.name  # about: see what the fit says
+    return NamedRange(low=voice.low, high=voice.high, label=label)
 
 
-@exact
-class LabelledTake(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class LabelledTake(Record):
     """The name and the star of a take."""
 
     number: Annotated[int, Field(ge=1)]
@@ -251,7 +253,7 @@ def label_take(
     )
     with studio.database.write() as connection:
         write_label(connection, task, take, wanted)
-    return {"number": take, "name": wanted.name, "starred": wanted.starred}
+    return LabelledTake(number=take, name=wanted.name, starred=wanted.starred)
 
 
 def _checked(name: str) -> str:

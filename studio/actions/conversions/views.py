@@ -1,17 +1,16 @@
 """One view of a conversion: its record with links to its files, of which page, service and exports show parts."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Annotated, Final, Literal, NotRequired, cast
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, WithJsonSchema
-from typing_extensions import TypedDict
 
 from engine.texts import tr
 from studio.errors import NotFound
-from studio.store.records.codec import Undocumented, Url, exact, shown_as
-from studio.store.records.conversion import Conversion, Rendered, Scores, Settings
+from studio.store.records.codec import Maybe, Record, Undocumented, Url, left_out, shown_as
+from studio.store.records.conversion import ChosenTake, Conversion, Rendered, Scores, Settings
 from studio.store.studio import Studio
 from studio.store.take_labels import TakeLabel, label_of
 from studio.store.tasks import Task
@@ -34,8 +33,8 @@ class TakeView:
     label: TakeLabel
 
 
-@exact
-class OutputSettings(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class OutputSettings(Record):
     """The settings of a conversion."""
 
     model: Annotated[str | None, shown_as(str), Field(examples=["kathleen"])]
@@ -50,75 +49,99 @@ class OutputSettings(TypedDict):
     ]
 
 
-@exact
-class CompletedConversion(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class CompletedConversion(Record):
     """A completed conversion."""
 
     status: Literal["completed"]
     input_audio_url: Annotated[Url | None, shown_as(Url), Field(examples=[LINK])]
     output_audio_urls: Annotated[list[Url], Field(examples=[[LINK]])]
     output_settings: Annotated[OutputSettings | None, shown_as(OutputSettings)]
-    vocal: NotRequired[
-        Annotated[Url | None, Field(description="Of a song: its vocal as converted. Left out otherwise.")]
-    ]
-    backing: NotRequired[Annotated[Url | None, Field(description="Of a song: what its vocal is mixed with.")]]
-    stem: NotRequired[Annotated[Url | None, Field(description="Of a song with a second singer.")]]
-    mix: NotRequired[
+    vocal: Maybe[Annotated[Url | None, Field(description="Of a song: its vocal as converted. Left out otherwise.")]] = (
+        field(default_factory=left_out)
+    )
+    backing: Maybe[Annotated[Url | None, Field(description="Of a song: what its vocal is mixed with.")]] = field(
+        default_factory=left_out
+    )
+    stem: Maybe[Annotated[Url | None, Field(description="Of a song with a second singer.")]] = field(
+        default_factory=left_out
+    )
+    mix: Maybe[
         Annotated[Url | None, Field(description="Of a song: the finished track, also in `output_audio_urls`.")]
-    ]
+    ] = field(default_factory=left_out)
 
 
-@exact
-class UnfinishedConversion(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class UnfinishedConversion(Record):
     """A conversion without results."""
 
     status: Literal["in_progress", "failed"]
 
 
-class TakeOf(TypedDict):
-    """A take of a task, 1 for the first."""
-
-    task: str
-    take: int
-
-
-class TaskFacts(TypedDict, total=False):
+@dataclass(frozen=True, kw_only=True)
+class TaskFacts(Record):
     """What tasks of some kinds show beside what all have: conversions, those of songs, teachings and trainings.
 
     note: of a conversion whose files have been deleted; place: in the queue, 1 for the next.
     """
 
-    scores: Annotated[list[Scores], _OBJECTS, Field(description="For each take of a conversion.")]
-    untrained: Annotated[bool | None, Field(description="For a conversion: whether the voice was untrained.")]
-    unsigned: Annotated[str | None, Field(description="Why the takes carry no content credentials; null if they do.")]
-    warning: Annotated[str | None, Field(description="What you should know of the recording and its notes.")]
-    cost_minutes: Annotated[float | None, Field(description="For a conversion: minutes x channels x takes.")]
-    comp: Annotated[list[TakeOf] | None, _OBJECTS, Field(description="Of a comp, the task and take of each phrase.")]
-    phrase_starts_s: Annotated[list[float] | None, Field(description="Where each phrase of the recording begins.")]
-    take_labels: Annotated[list[dict[str, str | bool]], _OBJECTS, Field(description="Name and star of each take.")]
-    name: Annotated[
-        str | None, Field(description="Of a teaching: of the new voice, whose id is `model_id` once it is there.")
-    ]
-    model_id: str | None
-    edit_of: Annotated[str | None, Field(description="The conversion whose take was edited")]
-    edit_count: Annotated[int | None, Field(description="The number of pitch edits.")]
-    input_audio_url: Url | None
-    output_audio_urls: Annotated[list[Url], shown_as(list[Url] | None)]
-    vocal: Annotated[Url | None, Field(description="Of a song; so are `backing`, `stem` and `mix`.")]
-    backing: Url | None
-    stem: Url | None
-    mix: Url | None
-    notes: Annotated[list[str] | None, Field(description="Of a song: what was noticed, such as two pitches at once.")]
-    project: Undocumented[str | None]
-    start_s: Undocumented[float]
-    file_name: Undocumented[str]
-    preset: Undocumented[str]
-    effects: Undocumented[str | Mapping[str, int | float]]
-    settings: Undocumented[Mapping[str, object]]
-    output_settings: Undocumented[OutputSettings | None]
-    note: Undocumented[str]
-    epochs: Undocumented[int]
-    place: Undocumented[int | None]
+    epochs: Maybe[Undocumented[int]] = field(default_factory=left_out)
+    project: Maybe[Undocumented[str | None]] = field(default_factory=left_out)
+    start_s: Maybe[Undocumented[float]] = field(default_factory=left_out)
+    file_name: Maybe[Undocumented[str]] = field(default_factory=left_out)
+    preset: Maybe[Undocumented[str]] = field(default_factory=left_out)
+    effects: Maybe[Undocumented[str | Mapping[str, int | float]]] = field(default_factory=left_out)
+    settings: Maybe[Undocumented[Mapping[str, object]]] = field(default_factory=left_out)
+    edit_of: Maybe[Annotated[str | None, Field(description="The conversion whose take was edited")]] = field(
+        default_factory=left_out
+    )
+    edit_count: Maybe[Annotated[int | None, Field(description="The number of pitch edits.")]] = field(
+        default_factory=left_out
+    )
+    comp: Maybe[
+        Annotated[list[ChosenTake] | None, _OBJECTS, Field(description="Of a comp, the task and take of each phrase.")]
+    ] = field(default_factory=left_out)
+    phrase_starts_s: Maybe[
+        Annotated[list[float] | None, Field(description="Where each phrase of the recording begins.")]
+    ] = field(default_factory=left_out)
+    take_labels: Maybe[Annotated[list[TakeLabel], _OBJECTS, Field(description="Name and star of each take.")]] = field(
+        default_factory=left_out
+    )
+    untrained: Maybe[
+        Annotated[bool | None, Field(description="For a conversion: whether the voice was untrained.")]
+    ] = field(default_factory=left_out)
+    warning: Maybe[Annotated[str | None, Field(description="What you should know of the recording and its notes.")]] = (
+        field(default_factory=left_out)
+    )
+    name: Maybe[
+        Annotated[
+            str | None, Field(description="Of a teaching: of the new voice, whose id is `model_id` once it is there.")
+        ]
+    ] = field(default_factory=left_out)
+    model_id: Maybe[str | None] = field(default_factory=left_out)
+    unsigned: Maybe[
+        Annotated[str | None, Field(description="Why the takes carry no content credentials; null if they do.")]
+    ] = field(default_factory=left_out)
+    scores: Maybe[Annotated[list[Scores], _OBJECTS, Field(description="For each take of a conversion.")]] = field(
+        default_factory=left_out
+    )
+    output_settings: Maybe[Undocumented[OutputSettings | None]] = field(default_factory=left_out)
+    cost_minutes: Maybe[Annotated[float | None, Field(description="For a conversion: minutes x channels x takes.")]] = (
+        field(default_factory=left_out)
+    )
+    input_audio_url: Maybe[Url | None] = field(default_factory=left_out)
+    output_audio_urls: Maybe[Annotated[list[Url], shown_as(list[Url] | None)]] = field(default_factory=left_out)
+    notes: Maybe[
+        Annotated[list[str] | None, Field(description="Of a song: what was noticed, such as two pitches at once.")]
+    ] = field(default_factory=left_out)
+    vocal: Maybe[Annotated[Url | None, Field(description="Of a song; so are `backing`, `stem` and `mix`.")]] = field(
+        default_factory=left_out
+    )
+    backing: Maybe[Url | None] = field(default_factory=left_out)
+    stem: Maybe[Url | None] = field(default_factory=left_out)
+    mix: Maybe[Url | None] = field(default_factory=left_out)
+    note: Maybe[Undocumented[str]] = field(default_factory=left_out)
+    place: Maybe[Undocumented[int | None]] = field(default_factory=left_out)
 
 
 @dataclass(frozen=True)
@@ -180,53 +203,45 @@ class ConversionView:
 
     def published(self) -> CompletedConversion:
         """Return what the published interface shows of a completed one."""
-        full, wanted = {**self._facts, "status": "completed"}, CompletedConversion.__annotations__
-        return cast(CompletedConversion, {name: full[name] for name in wanted if name in full})
+        shown = {
+            one.name: getattr(self._facts, one.name) for one in fields(CompletedConversion) if one.name != "status"
+        }
+        return CompletedConversion(status="completed", **shown)
 
     def in_full(self) -> TaskFacts:
         """Return what the service shows of it beside what all tasks have."""
         if self.has_files:
             return self._facts
-        return {**self._facts, "input_audio_url": None, "output_audio_urls": [], "note": DELETED}
+        return replace(self._facts, input_audio_url=None, output_audio_urls=[], note=DELETED)
 
-    @property
+    @cached_property
     def _facts(self) -> TaskFacts:
-        asked, rendered = self.asked, self.rendered
-        facts: TaskFacts = {
-            "project": self.task.recording,
-            "start_s": asked.start_s,
-            "file_name": asked.file_name,
-            "preset": asked.preset,
-            "effects": asked.effects,
-            "settings": self.settings,
-            "edit_of": asked.edit.of if asked.edit else None,
-            "edit_count": len(asked.edit.edits) if asked.edit else 0,
-            "comp": choice_of(self.task),
-            "phrase_starts_s": list(rendered.phrase_starts_s),
-            "take_labels": [{"name": take.label.name, "starred": take.label.starred} for take in self.takes],
-            "untrained": self.untrained,
-            "warning": rendered.warning,
-            "unsigned": rendered.unsigned,
-            "scores": list(rendered.scores),
-            "output_settings": self._output_settings,
-            "cost_minutes": round(self.task.cost / 60, 3),
-            "input_audio_url": self.input_url,
-            "output_audio_urls": [self.link(key) for key in rendered.outputs],
-        }
-        if rendered.notes is not None:
-            facts["notes"] = list(rendered.notes)
-        lanes = self.lanes
-        for name in _LANES:
-            if name in lanes:
-                facts[name] = lanes[name]
-        return facts
-
-    @property
-    def _output_settings(self) -> OutputSettings | None:
-        found = self.rendered.output_settings
-        if found is None:
-            return None
-        return {"model": found.model, "transpose": found.transpose, "vocal_style": found.vocal_style}
+        asked, rendered, found = self.asked, self.rendered, self.rendered.output_settings
+        notes = {} if rendered.notes is None else {"notes": list(rendered.notes)}
+        lanes = {name: url for name, url in self.lanes.items() if name in _LANES}
+        return TaskFacts(
+            project=self.task.recording,
+            start_s=asked.start_s,
+            file_name=asked.file_name,
+            preset=asked.preset,
+            effects=asked.effects,
+            settings=self.settings,
+            edit_of=asked.edit.of if asked.edit else None,
+            edit_count=len(asked.edit.edits) if asked.edit else 0,
+            comp=choice_of(self.task),
+            phrase_starts_s=list(rendered.phrase_starts_s),
+            take_labels=[take.label for take in self.takes],
+            untrained=self.untrained,
+            warning=rendered.warning,
+            unsigned=rendered.unsigned,
+            scores=list(rendered.scores),
+            output_settings=None if found is None else OutputSettings(**vars(found)),
+            cost_minutes=round(self.task.cost / 60, 3),
+            input_audio_url=self.input_url,
+            output_audio_urls=[self.link(key) for key in rendered.outputs],
+            **notes,  # type: ignore[arg-type]
+            **lanes,  # type: ignore[arg-type]
+        )
 
 
 def was_untrained(task: Task) -> bool:
@@ -253,7 +268,7 @@ def key_of_take(task: Task, take: int, dry: bool = False) -> str:
     return takes[take - 1].dry_key if dry else takes[take - 1].key
 
 
-def choice_of(task: Task) -> list[TakeOf] | None:
+def choice_of(task: Task) -> list[ChosenTake] | None:
     """Return the take of each phrase of a comp; None for another conversion."""
     comp = task.asked_as(Conversion).comp
-    return None if comp is None else [{"task": one.task, "take": one.take} for one in comp.choice]
+    return None if comp is None else list(comp.choice)

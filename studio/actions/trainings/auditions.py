@@ -1,8 +1,7 @@
 """Auditions: what a voice sang with each checkpoint, and how it scored."""
 
 import re
-
-from typing_extensions import TypedDict
+from dataclasses import dataclass
 
 from engine.texts import tr
 from engine.training.history import EVALUATIONS_FOLDER, ORIGINALS_FOLDER
@@ -10,6 +9,7 @@ from engine.voices.card import WEIGHTS_FILE
 from studio.actions.trainings.history import EvaluationLine, HistoryLines, training_history
 from studio.store.accounts import Account
 from studio.store.catalogue import Model, find_model
+from studio.store.records.codec import Record
 from studio.store.studio import Studio
 from studio.store.training_snapshots import training_files
 
@@ -22,7 +22,8 @@ _LABELS = {
 }
 
 
-class Part(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Part(Record):
     """A recording that each evaluation renders; url: of the original."""
 
     name: str
@@ -39,7 +40,8 @@ class Audition(EvaluationLine):
     sounds: dict[str, str]
 
 
-class Auditions(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Auditions(Record):
     """The parts rendered at each evaluation, and all evaluations, oldest first."""
 
     parts: list[Part]
@@ -55,7 +57,7 @@ def auditions_view(studio: Studio, account: Account, model_id: str, base_url: st
 def auditions_of(studio: Studio, model: Model, history: HistoryLines | None, base_url: str, now_s: float) -> Auditions:
     """Return the same for a voice whose training history is already loaded."""
     if not history:
-        return {"parts": [], "evaluations": []}
+        return Auditions(parts=[], evaluations=[])
     files = training_files(studio.storage, model)
     originals: dict[str, str] = {}
     rendered: dict[str, dict[str, str]] = {}
@@ -64,12 +66,11 @@ def auditions_of(studio: Studio, model: Model, history: HistoryLines | None, bas
             folder, part = found.groups()
             place = originals if folder is None else rendered.setdefault(folder, {})
             place[part] = studio.link(key, base_url, now_s)
-    return {
-        "parts": [
-            {"name": part, "label": _label(part), "url": originals[part]}
-            for part in sorted(originals, key=_held_out_first)
+    return Auditions(
+        parts=[
+            Part(name=part, label=_label(part), url=originals[part]) for part in sorted(originals, key=_held_out_first)
         ],
-        "evaluations": [
+        evaluations=[
             {
                 **line,
                 "kept": line["epoch"] == history.get("best_epoch"),
@@ -78,7 +79,7 @@ def auditions_of(studio: Studio, model: Model, history: HistoryLines | None, bas
             }
             for line in history["evaluations"]
         ],
-    }
+    )
 
 
 def _held_out_first(part: str) -> tuple[bool, str]:

@@ -61,7 +61,7 @@ def choose_checkpoint(studio: Studio, account: Account, model_id: str, epoch: in
             "scores": {name: line.get(name) for name in _SCORES},
             "chosen": True,  # by ear, not by its score
         }
-        replace_voice_files(studio, account, model, folder, replace(made, **model.stated, training=training))
+        replace_voice_files(studio, account, model, folder, replace(model.stated_on(made), training=training))
     studio.storage.delete_below(untrained_prefix(model))
 
 

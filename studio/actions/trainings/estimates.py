@@ -1,6 +1,5 @@
 """Estimates of how long a training takes, measured on a worker or by the training itself."""
 
-from engine.training.history import Estimate
 from studio.actions.submission import Work, queue_task
 from studio.actions.trainings.training import TrainingView, checked_plan, trainable_voice
 from studio.store.accounts import Account
@@ -17,10 +16,10 @@ def seconds_left(view: TrainingView, epochs: int, evaluate_epochs: int = 0) -> f
 
     view: from `training_view`.
     """
-    if view["timed"] is None:
+    timed = view.timed
+    if timed is None:
         return None
-    timed = Estimate(**view["timed"])
-    done = min(view["epoch"], epochs)
+    done = min(view.epoch, epochs)
     return timed.seconds_of(epochs, evaluate_epochs) - (timed.seconds_of(done, evaluate_epochs) if done else 0.0)
 
 

@@ -1,7 +1,7 @@
 """The history of a training as it is shown: losses, scores, events, and how long it takes."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NotRequired
 
 from typing_extensions import TypedDict
@@ -47,16 +47,6 @@ class TrainingEvent(TypedDict):
     text: str
 
 
-class TimedTraining(TypedDict):
-    """An `engine.training.history.Estimate`."""
-
-    epoch_s: float
-    evaluation_s: float
-    total_s: float
-    epochs_apart: NotRequired[int]
-    setup_s: NotRequired[float]
-
-
 class HistoryLines(TypedDict):
     """A training as its history.json has it; see `engine.training.history.TrainingHistory`."""
 
@@ -66,7 +56,7 @@ class HistoryLines(TypedDict):
     evaluations: list[EvaluationLine]
     events: list[TrainingEvent]
     best_epoch: NotRequired[int | None]
-    estimate: NotRequired[TimedTraining | None]
+    estimate: NotRequired[Mapping[str, float] | None]
 
 
 def training_history(studio: Studio, model: Model) -> HistoryLines | None:
@@ -87,26 +77,16 @@ def training_history(studio: Studio, model: Model) -> HistoryLines | None:
 _LATEST = 10  # epochs and evaluations that predict the next ones
 
 
-def timed_training(history: HistoryLines | None, estimate: Task | None) -> TimedTraining | None:
+def timed_training(history: HistoryLines | None, estimate: Task | None) -> Estimate | None:
     """Return the time measured by the training itself, else by the estimate, else by the training at its start."""
     begun = history.get("estimate") if history else None
     if history and history["epochs"] and history["evaluations"]:
         epochs, evaluations = history["epochs"][-_LATEST:], history["evaluations"][-_LATEST:]
         apart = begun.get("epochs_apart", 1) if begun else 1
-        return _plain(Estimate(_mean_s(epochs), _mean_s(evaluations), 0.0, apart))
+        return Estimate(_mean_s(epochs), _mean_s(evaluations), 0.0, int(apart))
     if estimate is not None and estimate.state == "completed":
-        return _plain(estimate.result_as(Estimate))
-    return _plain(Estimate(**begun)) if begun else None
-
-
-def _plain(estimate: Estimate) -> TimedTraining:
-    return {
-        "epoch_s": estimate.epoch_s,
-        "evaluation_s": estimate.evaluation_s,
-        "total_s": estimate.total_s,
-        "epochs_apart": estimate.epochs_apart,
-        "setup_s": estimate.setup_s,
-    }
+        return estimate.result_as(Estimate)
+    return Estimate(**begun) if begun else None  # type: ignore[arg-type]
 
 
 def _mean_s(lines: Sequence[EpochLine] | Sequence[EvaluationLine]) -> float:

@@ -1,18 +1,20 @@
 """Trainings: started, shown, queued and forgotten."""
 
+from dataclasses import dataclass
+
 from sqlalchemy import Connection
-from typing_extensions import TypedDict
 
 from engine.datasets.dataset import TRAINING_FOLDER
 from engine.errors import EngineError, SettingsError
 from engine.settings import from_values, refuse_unknown
 from engine.texts import tr
+from engine.training.history import Estimate
 from engine.training.plan import TrainingPlan
 from studio.actions.submission import Work, queue_task
 from studio.actions.tasks import TaskView, task_views, task_views_of, with_places
 from studio.actions.trainings.auditions import Auditions, auditions_of
 from studio.actions.trainings.checkpoints import stored_card
-from studio.actions.trainings.history import HistoryLines, TimedTraining, timed_training, training_history
+from studio.actions.trainings.history import HistoryLines, timed_training, training_history
 from studio.errors import WrongState
 from studio.store.accounts import Account, account_prefix
 from studio.store.catalogue import (
@@ -33,6 +35,7 @@ from studio.store.idempotency import Idempotency, run_idempotently
 from studio.store.idempotent_answers import Answer
 from studio.store.kinds import ESTIMATE
 from studio.store.kinds import TRAINING as TRAINING_KIND
+from studio.store.records.codec import Record
 from studio.store.records.conversion import Settings
 from studio.store.records.voices import Training
 from studio.store.studio import Cost, Studio, costs
@@ -43,7 +46,8 @@ from studio.store.workspaces import refuse_in_training
 _MOST_SHOWN = 200  # trainings in the queue
 
 
-class TrainableVoice(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class TrainableVoice(Record):
     """A voice that has recordings here."""
 
     id: str
@@ -53,6 +57,7 @@ class TrainableVoice(TypedDict):
     epochs: int
 
 
+@dataclass(frozen=True, kw_only=True)
 class TrainingView(TrainableVoice, Auditions):
     """All that is known about a voice's training.
 
@@ -64,7 +69,7 @@ class TrainingView(TrainableVoice, Auditions):
     chosen_epoch: int | None
     begun: bool
     task: TaskView | None
-    timed: TimedTraining | None
+    timed: Estimate | None
     estimating: TaskView | None
     history: HistoryLines | None
 
@@ -75,7 +80,7 @@ class TrainingView(TrainableVoice, Auditions):
 def trainable_view(studio: Studio, account: Account) -> list[TrainableVoice]:
     """Return the voices that have recordings here, by name."""
     return [
-        {"id": one.id, "name": one.name, "state": one.state, "epoch": one.epoch, "epochs": one.epochs}
+        TrainableVoice(id=one.id, name=one.name, state=one.state, epoch=one.epoch, epochs=one.epochs)
         for one in all_models(studio.database, account)
         if one.dataset_key is not None
     ]
@@ -91,22 +96,22 @@ def training_view(studio: Studio, account: Account, model_id: str, base_url: str
     if task is not None and task.created_at < model.created_at:
         task = None
     tasks = [one for one in (task, estimating) if one is not None]
-    shown = {one["kind"]: one for one in with_places(studio, task_views_of(studio, account, tasks, base_url, now_s))}
-    return {
-        "id": model.id,
-        "name": model.name,
-        "state": model.state,
-        "error": model.error,
-        "epoch": model.epoch,
-        "epochs": model.epochs,
-        "chosen_epoch": _chosen_epoch(studio, model),
-        "begun": history is not None,
-        "task": shown.get(TRAINING_KIND),
-        "timed": timed_training(history, estimating),
-        "estimating": shown.get(ESTIMATE),
-        "history": history,
-        **auditions_of(studio, model, history, base_url, now_s),
-    }
+    shown = {one.kind: one for one in with_places(studio, task_views_of(studio, account, tasks, base_url, now_s))}
+    return TrainingView(
+        id=model.id,
+        name=model.name,
+        state=model.state,
+        error=model.error,
+        epoch=model.epoch,
+        epochs=model.epochs,
+        chosen_epoch=_chosen_epoch(studio, model),
+        begun=history is not None,
+        task=shown.get(TRAINING_KIND),
+        timed=timed_training(history, estimating),
+        estimating=shown.get(ESTIMATE),
+        history=history,
+        **vars(auditions_of(studio, model, history, base_url, now_s)),
+    )
 
 
 def queue_view(studio: Studio, account: Account, base_url: str, now_s: float) -> list[TaskView]:
@@ -116,10 +121,10 @@ def queue_view(studio: Studio, account: Account, base_url: str, now_s: float) ->
         for state in ACTIVE
         for task in task_views(
             studio, account, base_url, now_s, wanted=TaskFilter(state, TRAINING_KIND), limit=_MOST_SHOWN
-        )["tasks"]
+        ).tasks
     ]
     views = with_places(studio, found)
-    return sorted(views, key=lambda task: (task["state"] != "running", task["place"] or 0, task["created_at"]))
+    return sorted(views, key=lambda task: (task.state != "running", task.place or 0, task.created_at))
 
 
 # ---- start and stop

@@ -3,8 +3,7 @@
 import colorsys
 import hashlib
 from collections.abc import Mapping
-
-from typing_extensions import TypedDict
+from dataclasses import dataclass
 
 from engine.errors import EngineError
 from engine.texts import numeral, tr
@@ -16,6 +15,7 @@ from studio.actions.voices.voice import VoiceView, model_view
 from studio.store.accounts import Account
 from studio.store.catalogue import COMPLETED, Model, all_models, find_model
 from studio.store.records.cards import Voice
+from studio.store.records.codec import Record
 from studio.store.studio import Studio
 
 LEAST_CONTRAST = 4.5  # of the initials on the colour, for WCAG 2.2 AA
@@ -31,7 +31,8 @@ _KINDS = {(True, True): tr("speaks and sings"), (True, False): SPEAKS, (False, T
 DEMO_PREVIEWS = "/demo-voices"  # the page serves the folders of the demo voices here
 
 
-class Avatar(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Avatar(Record):
     """How a voice is shown: #rrggbb, on which white is legible, and heights 0..1 of a small waveform."""
 
     colour: str
@@ -39,6 +40,7 @@ class Avatar(TypedDict):
     bars: list[float]
 
 
+@dataclass(frozen=True, kw_only=True)
 class VoiceCardView(Voice):
     """A voice for <timbre-voices>.
 
@@ -54,6 +56,7 @@ class VoiceCardView(Voice):
     preview_url: str | None
 
 
+@dataclass(frozen=True, kw_only=True)
 class VoiceDetails(VoiceView):
     """All that is known about a voice, here.
 
@@ -76,11 +79,11 @@ def avatar_of(name: str) -> Avatar:
     """
     digest = hashlib.sha256(f"{_SALT} {' '.join(name.split()).casefold()}".encode()).digest()
     hue = int.from_bytes(digest[12:14], "big") / 65536
-    return {
-        "colour": _legible(hue),
-        "initials": _initials(name),
-        "bars": [round(0.25 + 0.75 * byte / 255, 2) for byte in digest[:_BARS]],
-    }
+    return Avatar(
+        colour=_legible(hue),
+        initials=_initials(name),
+        bars=[round(0.25 + 0.75 * byte / 255, 2) for byte in digest[:_BARS]],
+    )
 
 
 def contrast(colour: str) -> float:
@@ -165,17 +168,15 @@ def voice_details(studio: Studio, account: Account, model_id: str, base_url: str
         card = load_card(DEMO_VOICES / model.id) if model.is_demo else stored_card(studio, model)
     except EngineError:  # it is being replaced
         card = None
-    return {
-        **model_view(studio, account, model_id),
-        "state": _state(model),
-        "untrained": model.is_usable_untrained,
-        "avatar": avatar_of(model.name),
-        "uses": [] if card is None else uses_of(card.values),
-        "preview_url": preview_link(studio, model, base_url, now_s),
-        "kind": model.card.get("kind") or STUDIO,
-        "has_recordings": model.dataset_key is not None,
-        "learned": card.training if card is not None else {},
-    }
+    return VoiceDetails(
+        **{**vars(model_view(studio, account, model_id)), "state": _state(model)},
+        avatar=avatar_of(model.name),
+        uses=[] if card is None else uses_of(card.values),
+        preview_url=preview_link(studio, model, base_url, now_s),
+        kind=model.card.kind or STUDIO,
+        has_recordings=model.dataset_key is not None,
+        learned=card.training if card is not None else {},
+    )
 
 
 def preview_link(studio: Studio, model: Model, base_url: str, now_s: float) -> str | None:
@@ -193,26 +194,26 @@ def preview_link(studio: Studio, model: Model, base_url: str, now_s: float) -> s
 
 
 def _card(studio: Studio, model: Model, base_url: str, now_s: float) -> VoiceCardView:
-    return {
-        **model.published,
-        "state": _state(model),
-        "untrained": model.is_usable_untrained,
-        "demo": model.is_demo,
-        "avatar": avatar_of(model.name),
-        "uses": uses_of(_whole_card(studio, model)),
-        "preview_url": preview_link(studio, model, base_url, now_s),
-    }
+    return VoiceCardView(
+        **vars(model.published),
+        state=_state(model),
+        untrained=model.is_usable_untrained,
+        demo=model.is_demo,
+        avatar=avatar_of(model.name),
+        uses=uses_of(_whole_card(studio, model)),
+        preview_url=preview_link(studio, model, base_url, now_s),
+    )
 
 
 def _whole_card(studio: Studio, model: Model) -> Mapping[str, object]:
     """Return the card with what it states about the training, where that is a file and not a request."""
     if model.is_demo or model.voice_key is None or studio.storage.folder(model.voice_key) is None:
-        return model.card
+        return vars(model.card)
     try:
         card = stored_card(studio, model)
     except EngineError:  # it is being replaced
-        return model.card
-    return model.card if card is None else card.values
+        return vars(model.card)
+    return vars(model.card) if card is None else card.values
 
 
 def _state(model: Model) -> str:

@@ -3,11 +3,11 @@
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
-from typing_extensions import TypedDict
 
 from engine.audio.containers import AUDIO_SUFFIXES
 from engine.datasets.dataset import AUDIO_FOLDER, LARGEST_MODEL_FILE, MUSIC, Dataset, create_dataset, load_dataset
@@ -30,6 +30,7 @@ from studio.store.idempotency import Idempotency, answered, run_idempotently
 from studio.store.idempotent_answers import Answer
 from studio.store.kinds import REPORT
 from studio.store.records.cards import ReportedData
+from studio.store.records.codec import Record
 from studio.store.records.voices import ReportAsked
 from studio.store.studio import Cost, Studio, costs
 from studio.store.tasks import latest, waiting_and_running
@@ -210,7 +211,8 @@ def keep_dataset(
     return str(answer["model_id"])
 
 
-class Examination(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Examination(Record):
     """How far the examination of a voice's recordings is; state: completed once its task is gone."""
 
     state: str
@@ -224,8 +226,8 @@ def examination_view(studio: Studio, account: Account, model_id: str) -> Examina
     model = find_model(studio.database, account, model_id)
     task = latest(studio.database, account.id, model.id, REPORT)
     if task is None or task.created_at < model.created_at:  # belongs to an earlier voice with this id
-        return {"state": "completed", "progress": 1.0, "message": "", "error": None}
-    return {"state": task.state, "progress": task.progress, "message": task.message, "error": task.error}
+        return Examination(state="completed", progress=1.0, message="", error=None)
+    return Examination(state=task.state, progress=task.progress, message=task.message, error=task.error)
 
 
 def _without_music(

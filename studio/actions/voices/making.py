@@ -176,21 +176,21 @@ def teach_from_upload(
 
 def refuse_teacher(studio: Studio, teacher: Model) -> None:
     """Raise WrongState unless this voice is imported, may teach another one, and can convert here."""
-    if teacher.card.get("kind") != RVC:
+    if teacher.card.kind != RVC:
         text = tr(
             "{name} is a voice of this studio already: only imported models of RVC can teach one.", name=teacher.name
         )
         raise WrongState(text, "not_imported")
-    if forbids_derivatives(licence := teacher.card.get("licence") or ""):
+    if forbids_derivatives(licence := teacher.card.licence or ""):
         text = tr(
             'The licence of {name}, "{licence}", allows no derivatives, and a voice that it teaches is one.',
             name=teacher.name,
             licence=licence,
         )
         raise WrongState(text, "no_derivatives")
-    refuse_without_consent(studio, teacher.card.get("consent"))
+    refuse_without_consent(studio, teacher.card.consent)
     refuse_without_contentvec(teacher)
-    refuse_unconfined(studio, teacher.card.get("kind"))
+    refuse_unconfined(studio, teacher.card.kind)
 
 
 def _sources(

@@ -4,12 +4,11 @@ import struct
 import zipfile
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import chain, count
 from pathlib import Path
 
 from sqlalchemy import Connection
-from typing_extensions import TypedDict
 
 from engine.errors import VoiceError
 from engine.files import named, shown_name
@@ -38,6 +37,7 @@ from studio.store.catalogue import (
 )
 from studio.store.idempotency import Idempotency, answered, run_idempotently
 from studio.store.idempotent_answers import Answer
+from studio.store.records.codec import Record
 from studio.store.studio import Cost, Studio, costs
 from studio.store.voice_folders import arriving, voice_folder
 
@@ -58,7 +58,8 @@ def packaged_name(package: Path) -> str:
     return package.stem if is_rvc_model(package) else package_card(package).name
 
 
-class Namesake(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Namesake(Record):
     """A voice of the same name."""
 
     id: str
@@ -78,7 +79,7 @@ def namesakes(studio: Studio, account: Account, package: Path) -> tuple[str, lis
 def voices_named(studio: Studio, account: Account, name: str) -> list[Namesake]:
     """Return `id` and `demo` of the voices with this name."""
     known = all_models(studio.database, account)
-    return [{"id": one.id, "demo": one.is_demo} for one in known if _same(one.name) == _same(name)]
+    return [Namesake(id=one.id, demo=one.is_demo) for one in known if _same(one.name) == _same(name)]
 
 
 def free_name(studio: Studio, account: Account, name: str) -> str:
@@ -98,9 +99,9 @@ def imported_before(studio: Studio, account: Account, package: Path) -> str | No
         weights = opened.read(WEIGHTS_FILE) if WEIGHTS_FILE in opened.namelist() else b""
     for one in voices_named(studio, account, card.name):
         with suppress(StudioError, VoiceError, OSError):  # it is untrained, or was deleted meanwhile
-            folder = voice_folder(studio.storage, find_model(studio.database, account, one["id"]))
+            folder = voice_folder(studio.storage, find_model(studio.database, account, one.id))
             if _bare(load_card(folder)) == _bare(card) and (folder / WEIGHTS_FILE).read_bytes() == weights:
-                return one["id"]
+                return one.id
     return None
 
 
@@ -278,7 +279,7 @@ def export_networks(studio: Studio, account: Account, model_id: str, target: Pat
     from engine.voices.voice import load_voice
 
     model = find_model(studio.database, account, model_id)
-    if model.card.get("kind") == RVC:
+    if model.card.kind == RVC:
         raise WrongState(
             tr("{name} is an imported model of RVC: share the file it came from.", name=model.name), "imported_voice"
         )
@@ -292,7 +293,7 @@ def export_model(studio: Studio, account: Account, model_id: str, target: Path) 
     Raises NotFound, WrongState for an untrained voice, VoiceError, DiskFull.
     """
     model = find_model(studio.database, account, model_id)
-    if model.card.get("kind") == RVC:
+    if model.card.kind == RVC:
         raise WrongState(
             tr("{name} is an imported model of RVC: share the file it came from.", name=model.name), "imported_voice"
         )

@@ -16,7 +16,6 @@ from studio.errors import Invalid, WrongState
 from studio.store.accounts import Account
 from studio.store.catalogue import Model, describe, find_model, locked_model
 from studio.store.kinds import REPORT
-from studio.store.records.cards import Stated
 from studio.store.records.voices import ReportAsked
 from studio.store.studio import Studio
 
@@ -24,7 +23,7 @@ _MEASURED = ("voice_type", "vocal_range")  # unless stated
 _JUDGED_BY = ("gender", *_MEASURED)  # what the data report compares the recordings with
 
 
-def profile_values(studio: Studio, account: Account, model_id: str) -> Stated:
+def profile_values(studio: Studio, account: Account, model_id: str) -> Mapping[str, object]:
     """Return the profile of a voice as values. Raises NotFound."""
     return find_model(studio.database, account, model_id).stated
 
@@ -47,9 +46,9 @@ def edit_profile(studio: Studio, account: Account, model_id: str, values: Mappin
         model = locked_model(connection, account.id, model_id)
         stated = profile_as_json(given)
         measured = {name: model.stated.get(name) for name in _MEASURED} if model.voice_key is not None else {}
-        is_sealed = stated.get("consent") == model.card.get("consent")  # another one has not been signed
+        is_sealed = stated.get("consent") == model.card.consent  # another one has not been signed
         kept = ("format", "kind", "consent_seal") if is_sealed else ("format", "kind")
-        unchanged = {name: model.card.get(name) for name in kept}
+        unchanged = {name: getattr(model.card, name) for name in kept}
         describe(connection, account.id, model_id, {**measured, **stated, "id": model_id, **unchanged})
         # last, since a rollback of the transaction does not restore files
         if model.dataset_key is not None:
@@ -61,7 +60,7 @@ def edit_profile(studio: Studio, account: Account, model_id: str, values: Mappin
 
 def _refuse_name_in_use(studio: Studio, account: Account, model_id: str, name: str) -> None:
     """Raise Invalid if another voice has the name; one that two voices have already may stay."""
-    there = [one["id"] for one in voices_named(studio, account, name)]
+    there = [one.id for one in voices_named(studio, account, name)]
     if there and model_id not in there:
         free = free_name(studio, account, name)
         raise Invalid(
@@ -85,7 +84,7 @@ def _write_profile(studio: Studio, connection: Connection, model: Model, given: 
     before = profile_as_json(read_profile(kept))
     after = profile_as_json(replace(given, other=read_profile(kept).other))
     for name in _MEASURED:  # a measured value that prefilled the form is not a statement
-        if name not in before and after.get(name) == model.card.get(name):
+        if name not in before and after.get(name) == getattr(model.card, name):
             after.pop(name, None)
     studio.storage.put_bytes(profile_text(read_profile(after)).encode(), key)
     if any(before.get(name) != after.get(name) for name in _JUDGED_BY):
@@ -96,5 +95,5 @@ def _write_card(studio: Studio, model: Model) -> None:
     """Write the profile to the card in the voice's folder."""
     key = f"{model.voice_key}/{CARD_FILE}"
     card = read_card(b"".join(studio.storage.read(key)), f"'{model.id}'")
-    card = replace(card, id=model.id, consent_seal=model.card.get("consent_seal") or {}, **model.stated)
+    card = replace(model.stated_on(card), id=model.id, consent_seal=model.card.consent_seal or {})
     studio.storage.put_bytes(card_text(card).encode(), key)

@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Mapping
-from typing import Annotated, Literal, NotRequired, Unpack
+from dataclasses import dataclass, field
+from typing import Annotated, Literal, Unpack
 
 from pydantic import ConfigDict, Field, FiniteFloat, with_config
 from sqlalchemy import Connection
-from typing_extensions import TypedDict
 
 from engine.datasets.dataset import LARGEST_MODEL_FILE, MODEL_FILE
 from engine.errors import EngineError
@@ -23,7 +23,17 @@ from studio.store.catalogue import Model, VoiceFilters, all_models, find_model, 
 from studio.store.kinds import REPORT
 from studio.store.kinds import TRAINING as TRAINING_KIND
 from studio.store.records.cards import ReportedData, Voice
-from studio.store.records.codec import Undocumented, UnknownRecord, exact, open_ended, read, shown_as
+from studio.store.records.codec import (
+    Absent,
+    Maybe,
+    Record,
+    Undocumented,
+    UnknownRecord,
+    left_out,
+    open_ended,
+    read,
+    shown_as,
+)
 from studio.store.records.voices import Training
 from studio.store.studio import Cost, Studio, costs
 from studio.store.tasks import ACTIVE, latest, latest_in
@@ -33,7 +43,9 @@ _BEING_TRAINED = tr("The voice '{voice}' is being trained: wait until it has fin
 _BEING_EXAMINED = tr("The voice '{voice}' is being examined: wait until it has finished, or cancel it in the history.")
 
 
-class TeachingScores(TypedDict):
+@open_ended
+@dataclass(frozen=True, kw_only=True)
+class TeachingScores(Record):
     """Some scores of a training; see `engine.training.checkpoint_audition`."""
 
     likeness: FiniteFloat
@@ -41,13 +53,15 @@ class TeachingScores(TypedDict):
     score: FiniteFloat
 
 
-class TaughtBy(TypedDict):
+@open_ended
+@dataclass(frozen=True, kw_only=True)
+class TaughtBy(Record):
     """The imported voice that taught another; anybody's model.json may have something else under this name."""
 
     name: str
     file: str
     sha256: str
-    scores: NotRequired[TeachingScores]
+    scores: Absent[TeachingScores] = None
 
 
 def taught_by(studio: Studio, model: Model) -> TaughtBy | None:
@@ -63,31 +77,33 @@ def taught_by(studio: Studio, model: Model) -> TaughtBy | None:
 
 
 @open_ended
-class TrainingView(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class TrainingView(Record):
     """A training in full."""
 
     current_epoch: Annotated[int, Field(ge=0)]
     epochs: Annotated[int, Field(ge=0, description="The total requested for the voice.")]
+    task_id: str | None
     progress: Annotated[float | None, Field(ge=0, le=1)]
     message: str
-    task_id: str | None
     history: Annotated[HistoryLines | None, shown_as(object), Field(description="Losses and scores so far.")]
 
 
 @with_config(ConfigDict(extra="allow"))
+@dataclass(frozen=True, kw_only=True)
 class VoiceView(Voice):
     """A voice in full."""
 
     state: Annotated[str, shown_as(Literal["pending", "training", "completed", "failed"])]
     untrained: Annotated[bool, Field(description="Whether it can convert only untrained, with `untrained=true`.")]
-    error: str | None
     demo: bool
+    error: str | None
     licence: Undocumented[str]
     source: Undocumented[str]
     consent: Undocumented[Mapping[str, str]]
     consent_origin: Undocumented[str]
     taught_by: Undocumented[TaughtBy | None]
-    estimated: NotRequired[
+    estimated: Maybe[
         Annotated[
             Mapping[str, Mapping[str, float]],
             shown_as(dict[str, dict[str, float]]),
@@ -97,7 +113,7 @@ class VoiceView(Voice):
                 examples=[{"spoken_pitch": {"low": 51.06, "median": 55.76, "high": 62.06}}],
             ),
         ]
-    ]
+    ] = field(default_factory=left_out)
     training: TrainingView
     data_report: Annotated[
         ReportedData | None, shown_as(object), Field(description="The quality of its recordings and their problems.")
@@ -110,17 +126,17 @@ def score_lines(view: VoiceView) -> list[str]:
 
     Both are measured on recordings that neither has sung or learned, as a training scores its checkpoints.
     """
-    taught = view["taught_by"]
-    if taught is None or "scores" not in taught:
+    taught = view.taught_by
+    if taught is None or taught.scores is None:
         return []
-    history = view["training"]["history"]
+    history = view.training.history
     evaluations = history["evaluations"] if history else []
-    lines = [tr("{name}, imported: {scores}", name=taught["name"], scores=_scores_text(taught["scores"]))]
+    lines = [tr("{name}, imported: {scores}", name=taught.name, scores=_scores_text(taught.scores))]
     if evaluations:
         lines.append(
             tr(
                 "{name}, taught: {evaluations}",
-                name=view["name"],
+                name=view.name,
                 evaluations=_scores_text(_figures(max(evaluations, key=lambda line: line["score"]))),
             )
         )
@@ -128,15 +144,15 @@ def score_lines(view: VoiceView) -> list[str]:
 
 
 def _figures(line: EvaluationLine) -> TeachingScores:
-    return {"likeness": line.get("likeness") or 0.0, "content": line.get("content") or 0.0, "score": line["score"]}
+    return TeachingScores(likeness=line.get("likeness") or 0.0, content=line.get("content") or 0.0, score=line["score"])
 
 
 def _scores_text(scores: TeachingScores) -> str:
     return tr(
         "likeness {likeness}, intelligibility {content}, score {score}",
-        likeness=numeral(scores["likeness"], ".2f"),
-        content=numeral(scores["content"], ".2f"),
-        score=numeral(scores["score"], ".2f"),
+        likeness=numeral(scores.likeness, ".2f"),
+        content=numeral(scores.content, ".2f"),
+        score=numeral(scores.score, ".2f"),
     )
 
 
@@ -156,20 +172,20 @@ class Narrowed(VoiceFilters, total=False):
     cursor: str | None
 
 
-@exact
-class Voices(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Voices(Record):
     """Usable voices."""
 
     models: list[Voice]
-    next_cursor: NotRequired[
+    next_cursor: Maybe[
         Annotated[str | None, Field(description="The cursor of the next page, if `limit` was given.")]
-    ]
+    ] = field(default_factory=left_out)
 
 
 def models_view(studio: Studio, account: Account, **narrowed: Unpack[Narrowed]) -> Voices:
     """Return usable voices as the published interface lists them; with `limit`, also the cursor of the next page."""
     models, following = list_models(studio.database, account, **narrowed)
-    return {"models": models, "next_cursor": following} if narrowed.get("limit") else {"models": models}
+    return Voices(models=models, next_cursor=following) if narrowed.get("limit") else Voices(models=models)
 
 
 def model_view(studio: Studio, account: Account, model_id: str) -> VoiceView:
@@ -180,33 +196,33 @@ def model_view(studio: Studio, account: Account, model_id: str) -> VoiceView:
     model = find_model(studio.database, account, model_id)
     task = None if model.is_demo else latest(studio.database, account.id, model_id, TRAINING_KIND)
     active = task if task is not None and task.state in ACTIVE else None
-    return {
-        **model.published,
-        "state": model.state,
-        "untrained": model.is_usable_untrained,
-        "demo": model.is_demo,
-        "error": earlier_voice(model_id) if model.must_be_trained_again else model.error or missing_for(model),
-        "licence": model.card.get("licence") or "",
-        "source": model.card.get("source") or "",
-        "consent": model.card.get("consent") or {},
-        "consent_origin": consent_origin(studio, model),
-        "taught_by": taught_by(studio, model),
-        "estimated": _estimated(studio, model),
-        "training": {
-            "current_epoch": model.epoch,
-            "epochs": active.asked_as(Training).epochs if active else model.epochs,
-            "task_id": task.id if task else None,
-            "progress": active.progress if active else None,
-            "message": active.message if active else "",
-            "history": training_history(studio, model),
-        },
-        "data_report": model.data_report,
-    }
+    return VoiceView(
+        **vars(model.published),
+        state=model.state,
+        untrained=model.is_usable_untrained,
+        demo=model.is_demo,
+        error=earlier_voice(model_id) if model.must_be_trained_again else model.error or missing_for(model),
+        licence=model.card.licence or "",
+        source=model.card.source or "",
+        consent=model.card.consent or {},
+        consent_origin=consent_origin(studio, model),
+        taught_by=taught_by(studio, model),
+        estimated=_estimated(studio, model),
+        training=TrainingView(
+            current_epoch=model.epoch,
+            epochs=active.asked_as(Training).epochs if active else model.epochs,
+            task_id=task.id if task else None,
+            progress=active.progress if active else None,
+            message=active.message if active else "",
+            history=training_history(studio, model),
+        ),
+        data_report=model.data_report,
+    )
 
 
 def _estimated(studio: Studio, model: Model) -> Mapping[str, Mapping[str, float]]:
     if model.is_demo:
-        return model.card["estimated"]
+        return model.card.estimated or {}
     try:
         card = stored_card(studio, model)
     except EngineError:  # it is being replaced

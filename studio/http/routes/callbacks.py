@@ -16,6 +16,7 @@ from studio.actions.callbacks import (
 from studio.http.bodies import JSON, MULTIPART, URLENCODED
 from studio.http.routes.answers import described
 from studio.http.routes.call import Calling
+from studio.http.routes.checked_answers import Shown
 from studio.http.routes.documentation import OF_UPLOADS, body, problems
 from studio.http.routes.fields import WHOLE, Fields
 from studio.http.routes.identifiers import known_callback_id
@@ -37,7 +38,7 @@ async def list_callbacks(
     cursor: Cursor = None,
 ) -> JSONResponse:
     """List the account's callbacks, newest first."""
-    return JSONResponse(await call.do(callback_views, task_id=task_id, state=state, limit=limit, cursor=cursor))
+    return Shown(await call.do(callback_views, task_id=task_id, state=state, limit=limit, cursor=cursor))
 
 
 @router.get(
@@ -46,7 +47,7 @@ async def list_callbacks(
 )
 async def show_callback_secret(call: Calling) -> JSONResponse:
     """Return the secret that callbacks are signed with, as libraries of Standard Webhooks take it."""
-    return JSONResponse(callback_secret(call.studio, call.account), headers={"Cache-Control": "no-store"})
+    return Shown(callback_secret(call.studio, call.account), headers={"Cache-Control": "no-store"})
 
 
 @router.get(
@@ -55,7 +56,7 @@ async def show_callback_secret(call: Calling) -> JSONResponse:
 async def show_callback(call: Calling, callback_id: str) -> JSONResponse:
     """Return a callback: how often it was tried, and what was answered."""
     callback_id = known_callback_id(callback_id)
-    return JSONResponse(await call.do(callback_view, callback_id))
+    return Shown(await call.do(callback_view, callback_id))
 
 
 @router.post(
@@ -74,4 +75,4 @@ async def repeat(call: Calling, callback_id: str) -> JSONResponse:
         url = parse_callback(call, fields)
         fields.check()
         view = await call.do(repeat_callback, callback_id, url)
-    return JSONResponse(view)
+    return Shown(view)

@@ -8,6 +8,16 @@ from pydantic import TypeAdapter
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from studio.store.records.codec import plain
+
+
+class Shown(JSONResponse):
+    """An answer made of records."""
+
+    def render(self, content: object) -> bytes:
+        """Return the JSON of the records."""
+        return super().render(plain(content))
+
 
 class CheckedRoute(APIRoute):
     """A route that sends no JSON but what the service's document describes; other is a bug, and answered as one."""

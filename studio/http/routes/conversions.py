@@ -18,7 +18,7 @@ from studio.actions.recordings import verify_file
 from studio.http.bodies import MULTIPART, Form, UploadedFile
 from studio.http.routes.answers import described
 from studio.http.routes.call import Call, Calling
-from studio.http.routes.checked_answers import CheckedRoute
+from studio.http.routes.checked_answers import CheckedRoute, Shown
 from studio.http.routes.documentation import OF_UPLOADS, Described, also_named, body, file_field, problems
 from studio.http.routes.fields import Fields
 from studio.http.routes.identifiers import known_model_id, known_task_id
@@ -147,7 +147,7 @@ async def verify(call: Calling) -> JSONResponse:
         fields.check()
         assert audio is not None
         verdict = await call.do(verify_file, audio.path, audio.name)
-    return JSONResponse(asdict(verdict))
+    return Shown(asdict(verdict))
 
 
 @router.get(

@@ -2,7 +2,7 @@
 Each has the present state, so that a client that connects again has missed nothing that still counts."""
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from dataclasses import asdict
 
 import anyio
@@ -16,6 +16,7 @@ from studio.http.routes.answers import described
 from studio.http.routes.call import Call, Calling
 from studio.http.routes.documentation import Responses, problems
 from studio.http.routes.identifiers import known_task_id
+from studio.store.records.codec import plain
 from studio.store.task_status import TaskStatus
 
 _SILENT_S = 15.0  # then a comment keeps proxies from closing the connection
@@ -78,5 +79,5 @@ async def _view(call: Call, task_id: str) -> TaskView:
     return await call.do(task_view, task_id, call.base_url, call.now_s)
 
 
-def _event(name: str, data: Mapping[str, object]) -> bytes:
-    return format_sse_event(event=name, data_str=json.dumps(data, ensure_ascii=False))
+def _event(name: str, data: object) -> bytes:
+    return format_sse_event(event=name, data_str=json.dumps(plain(data), ensure_ascii=False))

@@ -26,7 +26,7 @@ from studio.actions.voices.voice import Voices, VoiceView, delete_model, model_v
 from studio.http.bodies import JSON, MULTIPART, URLENCODED
 from studio.http.routes.answers import described
 from studio.http.routes.call import Call, Calling
-from studio.http.routes.checked_answers import CheckedRoute
+from studio.http.routes.checked_answers import CheckedRoute, Shown
 from studio.http.routes.documentation import OF_UPLOADS, body, file_field, problems
 from studio.http.routes.fields import WHOLE, Fields
 from studio.http.routes.identifiers import known_model_id
@@ -67,7 +67,7 @@ class _Wanted(BaseModel):
 @router.get("/models", **described("list_models", "List voices", Voices, problems(422)))
 async def list_models(call: Calling, wanted: Annotated[_Wanted, Query()]) -> JSONResponse:
     """List usable voices: the account's trained ones, and the demo voices."""
-    return JSONResponse(await call.do(models_view, **dict(wanted)))
+    return Shown(await call.do(models_view, **dict(wanted)))
 
 
 @router.post(
@@ -125,7 +125,7 @@ async def import_package(call: Calling) -> JSONResponse:
         idempotency = call.idempotency("import", form)
         model_id = await call.do(import_upload, package.path, package.name, idempotency, files)
     call.note(model_id=model_id)
-    return JSONResponse({"model_id": model_id})
+    return Shown({"model_id": model_id})
 
 
 _EPOCHS = setting_named(TrainingPlan, "epochs")
@@ -161,8 +161,8 @@ async def train(call: Calling, model_id: str) -> JSONResponse:
 
     async def reached() -> Mapping[str, object]:
         view = await call.do(model_view, model_id)
-        status = view["state"] if view["state"] in ("training", "completed") else "failed"
-        return {"status": status, "current_epoch": view["training"]["current_epoch"]}
+        status = view.state if view.state in ("training", "completed") else "failed"
+        return {"status": status, "current_epoch": view.training.current_epoch}
 
     return await promises.answer(call, await _latest_id(call, model_id, TRAINING), answer, reached)
 
@@ -211,7 +211,7 @@ async def teach(call: Calling, model_id: str) -> JSONResponse:
 @router.get("/models/{model_id}", **described("get_model", "Show a voice", VoiceView, problems(404, 422)))
 async def one_model(call: Calling, model_id: str) -> JSONResponse:
     """Return a voice with its state, its training with losses and scores, and the report on its recordings."""
-    return JSONResponse(await call.do(model_view, known_model_id(model_id)))
+    return Shown(await call.do(model_view, known_model_id(model_id)))
 
 
 @router.delete(

@@ -84,7 +84,7 @@ _SILENT = tr("The speech service cannot be reached, or refuses. Check --speech-u
 )
 async def list_openai_models(call: Calling) -> JSONResponse:
     """List usable voices as OpenAI's services list models."""
-    return JSONResponse({"object": "list", "data": [_model(one["id"]) for one in await _voices(call)]})
+    return JSONResponse({"object": "list", "data": [_model(one.id) for one in await _voices(call)]})
 
 
 @router.get(
@@ -93,7 +93,7 @@ async def list_openai_models(call: Calling) -> JSONResponse:
 )
 async def show_openai_model(call: Calling, model_id: Annotated[str, InPath(max_length=64)]) -> JSONResponse:
     """Show a usable voice as OpenAI's services show models."""
-    if known_model_id(model_id) not in {one["id"] for one in await _voices(call)}:
+    if known_model_id(model_id) not in {one.id for one in await _voices(call)}:
         raise NotFound(tr("There is no such voice. GET /v1/models lists the voices you can use."), "model_not_found")
     return JSONResponse(_model(model_id))
 
@@ -103,7 +103,7 @@ async def show_openai_model(call: Calling, model_id: Annotated[str, InPath(max_l
 )
 async def list_openai_voices(call: Calling) -> JSONResponse:
     """List usable voices by id and name, for programs that let their users choose one."""
-    return JSONResponse({"voices": [{"id": one["id"], "name": one["name"]} for one in await _voices(call)]})
+    return JSONResponse({"voices": [{"id": one.id, "name": one.name} for one in await _voices(call)]})
 
 
 @router.post(
@@ -155,7 +155,7 @@ async def speak(call: Calling) -> Response:
 
 
 async def _voices(call: Call) -> list[Voice]:
-    return (await call.do(models_view))["models"]
+    return (await call.do(models_view)).models
 
 
 def _model(voice_id: str) -> Mapping[str, str | int]:

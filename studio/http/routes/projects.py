@@ -11,11 +11,12 @@ from engine.analysis.timeline import Timeline
 from studio.actions.history import search
 from studio.actions.project_exports import Suffix, project_zip
 from studio.actions.projects import PAGE, change_project, delete_project, project_view, projects_view
+from studio.actions.projects import ProjectView as Project
 from studio.actions.tasks import written_time
 from studio.http.bodies import JSON, MULTIPART, URLENCODED
 from studio.http.routes.answers import described
 from studio.http.routes.call import Calling
-from studio.http.routes.checked_answers import CheckedRoute
+from studio.http.routes.checked_answers import CheckedRoute, Shown
 from studio.http.routes.documentation import OF_UPLOADS, Described, body, problems
 from studio.http.routes.fields import FLAG, WHOLE, Fields
 from studio.http.routes.identifiers import known_project_id
@@ -47,14 +48,13 @@ async def list_projects(
     """List the account's projects, the last changed first."""
     wanted = await call.do(search, q)
     found = await call.do(projects_view, call.base_url, call.now_s, wanted=wanted, limit=limit, cursor=cursor)
-    projects = [_written(one, one["created_at"], one["changed_at"]) for one in found["projects"]]
-    return JSONResponse(found | {"projects": projects})
+    return Shown({"projects": [_written(one) for one in found.projects], "next_cursor": found.next_cursor})
 
 
 @router.get("/projects/{project_id}", **described("get_project", "Show a project", ProjectView, problems(404, 422)))
 async def one_project(call: Calling, project_id: str) -> JSONResponse:
     """Return a project with its conversions, the newest first."""
-    return JSONResponse(await _view(call, known_project_id(project_id)))
+    return Shown(await _view(call, known_project_id(project_id)))
 
 
 @router.put(
@@ -74,7 +74,7 @@ async def change(call: Calling, project_id: str) -> JSONResponse:
         name = given.words("name")
         given.check()
         await call.do(change_project, project_id, name, timeline)
-    return JSONResponse(await _view(call, project_id))
+    return Shown(await _view(call, project_id))
 
 
 @router.get(
@@ -92,7 +92,7 @@ async def export(
     """Return a link to the project as a zip for a DAW: stems that begin together, MIDI, tables of pitch and phrases."""
     project_id = known_project_id(project_id)
     made = await call.do(project_zip, project_id, call.base_url, call.now_s, dry=dry, suffix=format)
-    return JSONResponse(made)
+    return Shown(made)
 
 
 @router.delete(
@@ -107,10 +107,10 @@ async def remove(call: Calling, project_id: str) -> Response:
 
 
 async def _view(call: Calling, project_id: str) -> Mapping[str, object]:
-    found = await call.do(project_view, project_id, call.base_url, call.now_s)
-    return _written(found, found["created_at"], found["changed_at"])
+    return _written(await call.do(project_view, project_id, call.base_url, call.now_s))
 
 
-def _written(project: Mapping[str, object], created_at: float, changed_at: float) -> Mapping[str, object]:
+def _written(project: Project) -> Mapping[str, object]:
     """Return a project with its times as text."""
-    return {**project, "created_at": written_time(created_at), "changed_at": written_time(changed_at)}
+    times = {"created_at": written_time(project.created_at), "changed_at": written_time(project.changed_at)}
+    return {**vars(project), **times}

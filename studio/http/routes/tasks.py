@@ -8,13 +8,12 @@ from starlette.responses import JSONResponse, Response
 from engine.texts import tr
 from studio.actions.conversions.comps import start_comp
 from studio.actions.conversions.takes import LONGEST_NAME, LabelledTake, label_take
-from studio.actions.conversions.views import TakeOf
 from studio.actions.tasks import Tasks, TaskView, cancel_task, delete_results, task_view, task_views
 from studio.errors import Invalid
 from studio.http.bodies import JSON, MULTIPART, URLENCODED
 from studio.http.routes.answers import described
 from studio.http.routes.call import Calling
-from studio.http.routes.checked_answers import CheckedRoute
+from studio.http.routes.checked_answers import CheckedRoute, Shown
 from studio.http.routes.documentation import OF_UPLOADS, body, problems
 from studio.http.routes.fields import WHOLE, Fields
 from studio.http.routes.identifiers import known_task_id
@@ -28,6 +27,7 @@ from studio.http.routes.waits_deadlines_callbacks import (
     true_to_the_queue,
 )
 from studio.store.kinds import CONVERSION, LISTED
+from studio.store.records.conversion import ChosenTake
 from studio.store.task_filter import TaskFilter
 from studio.store.tasks import State
 
@@ -50,7 +50,7 @@ async def list_tasks(
     """List the account's tasks, newest first."""
     wanted = TaskFilter(state, kind)
     found = await call.do(task_views, call.base_url, call.now_s, wanted=wanted, limit=limit, cursor=cursor)
-    return JSONResponse(found)
+    return Shown(found)
 
 
 @router.get("/tasks/{task_id}", **described("get_task", "Show a task", TaskView, problems(404, 422), PREFERENCE))
@@ -64,7 +64,7 @@ async def one_task(call: Calling, task_id: str) -> JSONResponse:
 async def cancel(call: Calling, task_id: str) -> JSONResponse:
     """Cancel a task: at once if it is queued, else as soon as its worker notices."""
     task_id = known_task_id(task_id)
-    return JSONResponse(await call.do(cancel_task, task_id, call.base_url, call.now_s))
+    return Shown(await call.do(cancel_task, task_id, call.base_url, call.now_s))
 
 
 @router.delete(
@@ -105,7 +105,7 @@ async def comp(call: Calling, task_id: str) -> JSONResponse:
         fields.check()
         if min(numbers) < 1:
             raise Invalid([("takes", tr("takes must be numbers of takes, 1 for the first."))])
-        choice: list[TakeOf] = [{"task": task_id, "take": number} for number in numbers]
+        choice = [ChosenTake(task_id, number) for number in numbers]
         idempotency = call.idempotency(f"comp {task_id}", form)
         async with true_to_the_queue(call, CONVERSION):
             new_id = await call.do(promises.of(call).around(start_comp), task_id, choice, idempotency)
@@ -136,4 +136,4 @@ async def label(call: Calling, task_id: str, number: Annotated[int, Path(ge=1, l
         name = fields.words("name")
         fields.check()
         found = await call.do(label_take, task_id, number, name, starred)
-    return JSONResponse(found)
+    return Shown(found)

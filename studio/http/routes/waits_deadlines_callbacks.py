@@ -18,9 +18,11 @@ from studio.actions.tasks import ends_in_s, task_view, with_true_wait
 from studio.addresses import LONGEST_ADDRESS, checked_address
 from studio.errors import Invalid, TooMany, Unauthorised
 from studio.http.routes.call import Call
+from studio.http.routes.checked_answers import Shown
 from studio.http.routes.documentation import Described, Responses, body, problems
 from studio.http.routes.fields import Fields, shown
 from studio.store.deadlines_and_callbacks import Promised
+from studio.store.records.codec import Record
 
 PREFER, APPLIED, CANCEL_AFTER, RETRY_AFTER = "Prefer", "Preference-Applied", "Cancel-After", "Retry-After"
 LONGEST_WAIT_S = 60
@@ -71,22 +73,22 @@ class Promises:
         """Keep deadline and callback, wait, and answer: as ever or, where the client waited, with the task, or 202.
         again: returns those parts of the answer that change while the task goes on."""
         if task_id is None:
-            return JSONResponse(answer)
+            return Shown(answer)
         await self.keep(call, task_id)
         place = {"Location": f"{call.own_address}/tasks/{task_id}"}
         try:
             waited = await _waited_for(call, task_id, self.wait_s)
         except Unauthorised:  # meanwhile: the task has been queued all the same
-            return JSONResponse(answer, 202, place)
+            return Shown(answer, 202, place)
         if waited is None:
-            return JSONResponse(answer)
+            return Shown(answer)
         if again is not None:
             answer = {**answer, **await again()}
         if not waited:
             headers = _applied(self.wait_s) | await _retry_after(call, task_id)
-            return JSONResponse(answer, 202, headers | place)
+            return Shown(answer, 202, headers | place)
         task = await call.do(task_view, task_id, call.base_url, call.now_s)
-        return JSONResponse({**answer, "task": task}, headers=_applied(self.wait_s))
+        return Shown({**answer, "task": task}, headers=_applied(self.wait_s))
 
     def of(self, call: Call) -> Promised:
         """Return what is kept for the task of a call, in the transaction that queues it."""
@@ -138,14 +140,14 @@ def answers_of_start(answer: type[BaseModel], *statuses: int) -> Responses:
     return {202: later, **problems(*statuses)}
 
 
-async def looked(call: Call, task_id: str, view: Callable[[], Awaitable[Mapping[str, object]]]) -> JSONResponse:
+async def looked(call: Call, task_id: str, view: Callable[[], Awaitable[Record]]) -> JSONResponse:
     """Answer a call that looks at a task: with the `view` of it or, where the client waits, that at its end."""
     found, wait_s = await view(), preferred_wait_s(call.request)  # unknown tasks are refused first
     waited = await _waited_for(call, task_id, wait_s)
     if waited is None:
-        return JSONResponse(found)
+        return Shown(found)
     headers = _applied(wait_s) | ({} if waited else await _retry_after(call, task_id))
-    return JSONResponse(await view(), headers=headers)
+    return Shown(await view(), headers=headers)
 
 
 async def _waited_for(call: Call, task_id: str, wait_s: int | None) -> bool | None:

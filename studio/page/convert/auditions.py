@@ -59,7 +59,7 @@ class Auditions:
         for model, task in tasks.items():
             with suppress(NotFound):  # it was deleted in another window
                 view = view_of(visit, task)
-                is_busy = is_busy or view["state"] in BUSY
-                url = next((take["url"] for take in view["takes"]), None)
-                heard.append({"id": model, "url": url, "isDone": view["state"] not in BUSY})
+                is_busy = is_busy or view.state in BUSY
+                url = next((take.url for take in view.takes), None)
+                heard.append({"id": model, "url": url, "isDone": view.state not in BUSY})
         return {self.part: brought("auditions", heard), **self.watching.begin(is_busy)}

@@ -23,7 +23,7 @@ from studio.page.history.rows import CANCEL, STATES, put_outlines, row_of, with_
 from studio.page.parts.analyses import BUSY
 from studio.page.parts.browser_memory import remembered
 from studio.page.parts.element import element, shown
-from studio.page.parts.element_data import AskedDownload, AskedOfTask
+from studio.page.parts.element_data import AskedOfTask
 from studio.page.parts.notice import notice, show_error
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
@@ -143,7 +143,7 @@ class Batch:
         return {self.link: "", **self.watching.begin()}
 
     def download(
-        self, visit: Visit, data: AskedDownload, rows: Sequence[Row], made: Mapping[str, Mapping[str, str]]
+        self, visit: Visit, data: AskedOfTask, rows: Sequence[Row], made: Mapping[str, Mapping[str, str]]
     ) -> Updates:
         """Make a take in another format; the player fetches it as soon as its link is there."""
         task_id, index, suffix = str(data["id"]), int(data["index"]), str(data["label"])
@@ -179,7 +179,7 @@ def _row(visit: Visit, place: int, row: Row, preferred: str) -> dict[str, object
         made
         | named
         | {
-            "kind": task["model_name"] or "",
+            "kind": task.model_name or "",
             "actions": [CANCEL] if row["state"] in BUSY else [],
             "beside": _BESIDE if made["player"] else [],
         }

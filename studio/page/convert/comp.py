@@ -1,6 +1,6 @@
 """The takes of a result to be named, starred, and put together phrase by phrase."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 import gradio as gr
@@ -9,7 +9,6 @@ from typing_extensions import TypedDict
 from engine.texts import tr
 from studio.actions.conversions.comps import comp_view, start_comp
 from studio.actions.conversions.takes import label_take
-from studio.actions.conversions.views import TakeOf
 from studio.errors import NotFound, StudioError, WrongState
 from studio.page.convert.instrument import brought, part
 from studio.page.convert.state import Now
@@ -18,14 +17,10 @@ from studio.page.parts.notice import notice
 from studio.page.parts.page import InTurn, Page, Updates, Visit
 from studio.page.parts.values import Values
 from studio.page.parts.watched_task import WatchedTask
+from studio.store.records.codec import read
+from studio.store.records.conversion import ChosenTake
 
 _POLL_S = 0.7
-
-
-class OrderedComp(TypedDict):
-    """What <timbre-comp> tells: the take of each phrase."""
-
-    choice: Sequence[TakeOf]
 
 
 class LabelledTake(TypedDict):
@@ -69,7 +64,7 @@ class Comp:
             return None if error.code == "task_active" else self._gone()
         except StudioError:
             return self._gone()
-        data = {**view} | {"task": now["task"], "follows": "instrument", "offset_s": now.get("start_s") or 0.0}
+        data = vars(view) | {"task": now["task"], "follows": "instrument", "offset_s": now.get("start_s") or 0.0}
         there = gr.Accordion(visible=True)
         return self.watching.end() | {self.fold: there, self.takes: shown(data), self.part: brought("comp", data)}
 
@@ -81,11 +76,11 @@ class Comp:
             self.part: brought("comp", None),
         }
 
-    def order(self, visit: Visit, data: OrderedComp, now: Now | None) -> Updates:
+    def order(self, visit: Visit, data: Mapping[str, Sequence[Mapping[str, object]]], now: Now | None) -> Updates:
         """Make one take of those that were chosen."""
         if now is None:
             return None
-        return {self.made: visit.do(start_comp, now["task"], data["choice"])}
+        return {self.made: visit.do(start_comp, now["task"], [read(ChosenTake, one) for one in data["choice"]])}
 
     def label(self, visit: Visit, data: LabelledTake) -> Updates:
         """Keep the name and the star of a take."""

@@ -1,6 +1,7 @@
 """Hear a changed effect on the take that is there, without converting again."""
 
 from contextlib import suppress
+from dataclasses import replace
 
 import gradio as gr
 
@@ -43,11 +44,10 @@ def preview_effects(page: Page, effects: EffectControls, takes: Takes, instrumen
         if not data or not 1 <= index < len(tracks):
             return {}
         track = tracks[index]
-        made = visit.do(take_with_effects, track["task"] or "", track["take"], tried, visit.base_url, visit.now_s)
-        lanes = without_links(data["tracks"])
-        lanes[index - 1] = {**lanes[index - 1], "url": made["url"]}
-        data = {**data, "tracks": lanes}
-        data.pop("chosen", None)
+        made = visit.do(take_with_effects, track.task or "", track.take, tried, visit.base_url, visit.now_s)
+        lanes = without_links(data.tracks)
+        lanes[index - 1] = replace(lanes[index - 1], url=made.url)
+        data = replace(data, tracks=lanes, chosen=None)
         return {takes.part: brought("takes", data), takes.brought: data, takes.effects: tried}
 
     page.on(takes.tracks.change, prepare)

@@ -1,9 +1,9 @@
 """How the recording fits the voice's range, and the shift between them: the transpose slider with its picture."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 import gradio as gr
-from typing_extensions import TypedDict
 
 from engine.conversion.settings import ConversionSettings
 from engine.texts import tr
@@ -25,22 +25,6 @@ _CHANGED = f"(isAuto, semitones) => {{ {_TELL.replace('SEMITONES', 'isAuto ? nul
 # was asked before a reload restored the controls would overwrite them
 _FOUND = "(isAuto, semitones, found) => isAuto ? found : semitones"
 _FITTED = "(isAuto, semitones) => isAuto ? (document.querySelector('timbre-fit').data?.auto ?? 0) : semitones"
-
-
-class InBrowser(TypedDict):
-    """Options of what is done without the server."""
-
-    api_visibility: Literal["private"]
-    show_progress: Literal["hidden"]
-
-
-_IN_BROWSER: InBrowser = {"api_visibility": "private", "show_progress": "hidden"}
-
-
-class BestKey(TypedDict):
-    """What <timbre-fit> tells."""
-
-    semitones: float
 
 
 class Fit:
@@ -66,11 +50,23 @@ class Fit:
         both = [self.auto, self.transpose]
         for event in (voice.chosen.change, recording.analysed.change, recording.part_chosen, alone.change):
             fitted = page.on(event, self.fit, seen, [self.picture, self.found])
-            fitted.then(None, [*both, self.found], self.transpose, js=_FOUND, **_IN_BROWSER)
+            fitted.then(
+                None, [*both, self.found], self.transpose, js=_FOUND, api_visibility="private", show_progress="hidden"
+            )
         page.on_data(self.picture.best, self.take_best, [], [self.auto, self.transpose])
-        self.transpose.input(None, self.transpose, self.auto, js=_MOVED, **_IN_BROWSER)
-        self.auto.input(None, both, self.transpose, js=_FITTED, **_IN_BROWSER)
-        gr.on([self.auto.change, self.transpose.change], None, both, None, js=_CHANGED, **_IN_BROWSER)
+        self.transpose.input(
+            None, self.transpose, self.auto, js=_MOVED, api_visibility="private", show_progress="hidden"
+        )
+        self.auto.input(None, both, self.transpose, js=_FITTED, api_visibility="private", show_progress="hidden")
+        gr.on(
+            [self.auto.change, self.transpose.change],
+            None,
+            both,
+            None,
+            js=_CHANGED,
+            api_visibility="private",
+            show_progress="hidden",
+        )
 
     def begin(self, visit: Visit, chosen: Chosen | None, owner: str | None) -> Updates:
         """Leave a shift with the recording it was set for: another one begins with auto."""
@@ -78,7 +74,7 @@ class Fit:
         is_another = owner is not None and owner != now and not (chosen and chosen["settled"])
         return {self.owner: now} | ({self.auto: True} if is_another else {})
 
-    def take_best(self, visit: Visit, best: BestKey) -> Updates:
+    def take_best(self, visit: Visit, best: Mapping[Literal["semitones"], float]) -> Updates:
         return {self.auto: False, self.transpose: best["semitones"]}
 
     def exchange(self, is_auto: bool, semitones: float, put_aside: tuple[bool, float]) -> Values:
@@ -91,10 +87,10 @@ class Fit:
             return {self.picture: shown(None)}
         analysed = given.read(self.recording.analysed, Analysed) if given.flag(self.alone) else None
         chosen = given.read(self.recording.chosen, Chosen)
-        stretch = self.recording.stretch_of(chosen) if analysed and chosen and chosen["id"] == analysed["id"] else None
+        stretch = self.recording.stretch_of(chosen) if analysed and chosen and chosen["id"] == analysed.id else None
         found = visit.do(fit_view, model, analysed, stretch)
         is_auto, semitones = given[self.auto], given[self.transpose]
         others = visit.do(better_suited, model, self.voice.trained(visit), analysed, stretch) if analysed else []
         asked = {"transpose": None if is_auto else semitones, "isAnalysed": analysed is not None, "others": others}
-        data = {**found} | asked
-        return {self.picture: shown(data), self.found: found["auto"] or 0}
+        data = vars(found) | asked
+        return {self.picture: shown(data), self.found: found.auto or 0}

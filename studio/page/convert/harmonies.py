@@ -113,12 +113,12 @@ class Harmonies:
                 view = view_of(visit, one["task"])
             except NotFound:
                 continue
-            if view["state"] in ("failed", "cancelled") or view["note"]:
-                trouble += [view["error"]] if view["error"] else []
+            if view.state in ("failed", "cancelled") or view.note:
+                trouble += [view.error] if view.error else []
                 continue
             left.append(one)
-            is_busy = is_busy or view["state"] in BUSY
-            lanes.append(_lane(one, view["voice"], view["settings"], [take["url"] for take in view["takes"]]))
+            is_busy = is_busy or view.state in BUSY
+            lanes.append(_lane(one, view.voice, view.settings, [take.url for take in view.takes]))
         start_s = (now and now["start_s"]) or 0.0
         updates: Values = {
             self.timer: gr.Timer(active=is_busy),

@@ -3,8 +3,10 @@
 What is touched is heard at once; the whole follows once there is a pause, in one result of this opening of the editor.
 """
 
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import NotRequired
+from dataclasses import dataclass
+from typing import Literal, NotRequired
 
 import gradio as gr
 from typing_extensions import TypedDict
@@ -17,6 +19,7 @@ from studio.actions.conversions.takes import result_view
 from studio.actions.tasks import cancel_task, delete_tasks
 from studio.errors import NotFound
 from studio.page.convert.instrument import brought, part
+from studio.page.convert.pitch import Wanted
 from studio.page.parts import analyses
 from studio.page.parts.browser_memory import remembered
 from studio.page.parts.notice import inform, notice, sentence_of, show_error, silent
@@ -30,18 +33,13 @@ from studio.store.records.conversion import Edits
 _POLL_S = 0.4
 
 
-class Take(TypedDict):
-    """A take to edit; id: of what the editor shows of it, once it is open."""
+@dataclass(frozen=True)
+class Take:
+    """A take in the editor; id: of what it shows of it."""
 
     task: str
     take: int
-    id: NotRequired[str]
-
-
-class EditorMode(TypedDict):
-    """What the instrument tells: whether the editor is on."""
-
-    isOn: bool
+    id: str
 
 
 class AskedEdits(TypedDict):
@@ -59,7 +57,8 @@ class AskedPreview(AskedEdits):
     end_s: float
 
 
-class Rendering(TypedDict):
+@dataclass(frozen=True)
+class Rendering:
     """A conversion that edits make. of: what it is an edit of; instead: an earlier one, whose place it takes."""
 
     task: str
@@ -70,13 +69,13 @@ class Rendering(TypedDict):
 class PitchEditor:
     """Layout, events and their wiring; to be made where the editor shall be.
 
-    chosen: the take to edit, {task, take}, or None. done: receives the id of the conversion that the edits made, and
+    chosen: the take to edit, or None. done: receives the id of the conversion that the edits made, and
     replaced that of the one whose place it takes.
     """
 
     def __init__(self, page: Page, instrument: gr.HTML, chosen: gr.State, done: gr.State, replaced: gr.State) -> None:
         self.done, self.replaced, self.is_open = done, replaced, gr.State(False)
-        self.opened = gr.State(None)  # {task, take, id}: what is in the editor
+        self.opened = gr.State(None)  # `Take`: what is in the editor
         self.rendering = remembered("pitch-editor")  # the id of the conversion that is rendered
         self.made = gr.State(None)  # `Rendering`: the last one since the editor was opened
         self.watching = WatchedTask(_POLL_S)
@@ -104,31 +103,31 @@ class PitchEditor:
         page.on(page.blocks.load, self.come_back, [rendering], [self.watching.timer, self.going])
         page.on(self.cancel.click, self.stop, [rendering], [], notice=problem)
 
-    def turn(self, visit: Visit, to: EditorMode, take: Take | None) -> Updates:
+    def turn(self, visit: Visit, to: Mapping[Literal["isOn"], bool], take: Wanted | None) -> Updates:
         """Open or close the editor."""
         if not to["isOn"] or not take:
             return {self.is_open: False} | self._close()
         return {self.is_open: True, self.made: None} | self._open(visit, take)
 
     def show(
-        self, visit: Visit, take: Take | None, is_open: bool, before: Take | None, made: Rendering | None
+        self, visit: Visit, take: Wanted | None, is_open: bool, before: Take | None, made: Rendering | None
     ) -> Updates:
-        if take and made and take["task"] == made["task"] and made["instead"]:
-            _forget(visit, made["instead"])
-        if not is_open or (take and before and all(take[name] == before[name] for name in ("task", "take"))):
+        if take and made and take.task == made.task and made.instead:
+            _forget(visit, made.instead)
+        if not is_open or (take and before and (take.task, take.take) == (before.task, before.take)):
             return None
         return self._open(visit, take) if take else self._close()
 
-    def show_again(self, visit: Visit, data: object, take: Take | None) -> Updates:
+    def show_again(self, visit: Visit, data: object, take: Wanted | None) -> Updates:
         return self._open(visit, take) if take else None
 
     def change(self, visit: Visit, data: AskedEdits, now: Take | None) -> Updates:
         """Show the curve with the edits, or why they are refused."""
-        if not now or data["id"] != now.get("id"):
+        if not now or data["id"] != now.id:
             return None
         answer: dict[str, object] = {"id": data["id"], "version": data.get("version")}
         try:
-            changes = visit.do(changes_view, now["task"], now["take"], data["edits"])
+            changes = visit.do(changes_view, now.task, now.take, data["edits"])
         except EngineError as error:
             refused = brought("editor", answer | {"isRefused": True})
             return {self.editor: refused, self.problem: show_error(sentence_of(error))}
@@ -136,32 +135,31 @@ class PitchEditor:
 
     def preview(self, visit: Visit, data: AskedPreview, now: Take | None) -> Updates:
         """Bring the sound of what is being edited."""
-        if not now or data["id"] != now.get("id"):
+        if not now or data["id"] != now.id:
             return None
         try:
-            heard = visit.do(preview_edit, now["task"], now["take"], data["edits"], data["start_s"], data["end_s"])
+            heard = visit.do(preview_edit, now.task, now.take, data["edits"], data["start_s"], data["end_s"])
         except SettingsError:  # said once they are made
             return None
         # of another version, so that what sounds as before is heard again
-        return {self.heard: brought("heard", {"version": data.get("version"), **heard})} if heard else None
+        return {self.heard: brought("heard", {"version": data.get("version"), **vars(heard)})} if heard else None
 
     def prepare(self, visit: Visit, data: AskedPreview, now: Take | None) -> Updates:
         """Prepare for what may be edited next."""
-        if now and data["id"] == now.get("id"):
+        if now and data["id"] == now.id:
             with suppress(SettingsError):  # it cannot be edited as it is, which is said when it is
-                visit.do(prepare_preview, now["task"], now["take"], data["edits"], data["start_s"], data["end_s"])
+                visit.do(prepare_preview, now.task, now.take, data["edits"], data["start_s"], data["end_s"])
         return None
 
     def render(self, visit: Visit, data: AskedEdits, now: Take | None, made: Rendering | None) -> Updates:
-        if not now or data["id"] != now.get("id"):
+        if not now or data["id"] != now.id:
             return None
-        before = made if made and made["task"] == now["task"] else None
-        of, instead = (before["of"], before["task"]) if before else (now["task"], None)
-        task_id = visit.do(start_edit, now["task"], now["take"], data["edits"], of)
-        making: Rendering = {"task": task_id, "of": of, "instead": instead}
+        before = made if made and made.task == now.task else None
+        of, instead = (before.of, before.task) if before else (now.task, None)
+        task_id = visit.do(start_edit, now.task, now.take, data["edits"], of)
         return {
             self.rendering: task_id,
-            self.made: making,
+            self.made: Rendering(task_id, of, instead),
             **self.watching.begin(),
             self.editor: brought("editor", {"id": data["id"], "isBusy": True}),
             self.going: gr.Row(visible=True),
@@ -170,20 +168,20 @@ class PitchEditor:
 
     def watch(self, visit: Visit, task_id: str | None, now: Take | None, made: Rendering | None) -> Updates:
         over: Values = {self.rendering: None, **self.watching.end(), self.going: gr.Row(visible=False)}
-        idle: Values = {self.editor: brought("editor", {"id": now.get("id"), "isBusy": False})} if now else {}
+        idle: Values = {self.editor: brought("editor", {"id": now.id, "isBusy": False})} if now else {}
         if task_id is None:
             return over | idle
         try:
             view = visit.do(result_view, task_id, visit.base_url, visit.now_s)
         except NotFound:  # it was deleted in the history
             return over | idle
-        if view["state"] in analyses.BUSY:
-            return {self.progress: progress_bar(view["progress"], progress_line(view))}
-        if view["state"] == "completed":  # the editor is busy until this one is in it
-            instead = made["instead"] if made and made["task"] == task_id else None
+        if view.state in analyses.BUSY:
+            return {self.progress: progress_bar(view.progress, progress_line(view))}
+        if view.state == "completed":  # the editor is busy until this one is in it
+            instead = made.instead if made and made.task == task_id else None
             return over | {self.replaced: instead, self.done: task_id, self.problem: silent()}
-        if view["state"] == "failed":
-            return over | idle | {self.problem: show_error(view["error"] or "")}
+        if view.state == "failed":
+            return over | idle | {self.problem: show_error(view.error or "")}
         return over | idle | {self.problem: inform(tr("Rendering cancelled. Nothing was changed."))}
 
     def come_back(self, visit: Visit, task_id: str | None) -> Updates:
@@ -195,13 +193,12 @@ class PitchEditor:
             visit.do(cancel_task, task_id, visit.base_url, visit.now_s)
         return None
 
-    def _open(self, visit: Visit, take: Take) -> Values:
+    def _open(self, visit: Visit, take: Wanted) -> Values:
         try:
-            view = visit.do(edit_view, take["task"], take["take"], visit.base_url, visit.now_s)
+            view = visit.do(edit_view, take.task, take.take, visit.base_url, visit.now_s)
         except EngineError as error:  # what was open is of another take
             return self._close() | {self.problem: show_error(sentence_of(error))}
-        now: Take = {"task": take["task"], "take": take["take"], "id": view["id"]}
-        return {self.opened: now, self.editor: brought("editor", view)}
+        return {self.opened: Take(take.task, take.take, view.id), self.editor: brought("editor", view)}
 
     def _close(self) -> Values:
         return {self.opened: None, self.editor: brought("editor", None)}
@@ -210,6 +207,6 @@ class PitchEditor:
 def _forget(visit: Visit, task_id: str) -> None:
     """Delete what the page made by itself, unless somebody named or starred it."""
     with suppress(NotFound):
-        takes = visit.do(result_view, task_id, visit.base_url, visit.now_s)["takes"]
-        if not any(take["name"] or take["starred"] for take in takes):
+        takes = visit.do(result_view, task_id, visit.base_url, visit.now_s).takes
+        if not any(take.name or take.starred for take in takes):
             visit.do(delete_tasks, [task_id])

@@ -1,10 +1,10 @@
 """The recording of the Convert tab: uploaded, recorded or a sample; to be heard and trimmed, with what was found."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Literal
 
 import gradio as gr
 from gradio.blocks import Block
-from typing_extensions import TypedDict
 
 from engine.errors import EngineError
 from engine.texts import joined, tr
@@ -32,11 +32,7 @@ IN_TURN: InTurn = {"concurrency_id": "convert", "concurrency_limit": 1}
 _POLL_S = 0.4
 
 
-class Stretch(TypedDict):
-    """What the instrument tells: the part that it is trimmed to."""
-
-    start_s: float | None
-    stop_s: float | None
+Stretch = Mapping[Literal["start_s", "stop_s"], float | None]  # what the instrument tells
 
 
 class Recording:
@@ -132,18 +128,18 @@ class Recording:
         if now is None:
             return self.watching.end()
         view = analyses.view(visit, now["id"])
-        if view["state"] in analyses.BUSY:
+        if view.state in analyses.BUSY:
             return {
                 self.analysing: gr.Row(visible=True),
-                self.progress: progress_bar(view["progress"], analyses.progress_line(view)),
+                self.progress: progress_bar(view.progress, analyses.progress_line(view)),
                 self.drop: gr.Audio(value=None, visible=False),
                 self.taken: gr.Row(visible=False),
                 self.offered: gr.Row(visible=False),
                 self.part: brought("away", True),
             }
-        if view["state"] != "completed":
-            why = view["error"] or tr("The analysis was cancelled.")
-            return self._nothing() | {self.problem: show_error(joined(": ", (view["file_name"], why)))}
+        if view.state != "completed":
+            why = view.error or tr("The analysis was cancelled.")
+            return self._nothing() | {self.problem: show_error(joined(": ", (view.file_name, why)))}
         return {
             **self.watching.end(),
             self.analysing: gr.Row(visible=False),
@@ -193,37 +189,37 @@ class Recording:
 
 def _found(view: AnalysisView, settled: bool) -> Analysed:
     """Return what other parts of the tab need of an analysis."""
-    return {
-        "id": view["id"],
-        "file_name": view["file_name"],
-        "summary": view["summary"],
-        "pitch_histogram": view["pitch_histogram"],
-        "roll": view["roll"],
-        "duration_s": view["duration_s"],
-        "settled": settled,
-    }
+    return Analysed(
+        id=view.id,
+        file_name=view.file_name,
+        summary=view.summary,
+        pitch_histogram=view.pitch_histogram,
+        roll=view.roll,
+        duration_s=view.duration_s,
+        settled=settled,
+    )
 
 
 def _lane(view: AnalysisView, chosen: Chosen) -> dict[str, object]:
     trimmed = chosen.get("start_s") is not None
     return {
-        "id": view["id"],
+        "id": view.id,
         "label": tr("Original"),
-        "url": view["audio_url"],
-        "duration_s": view["duration_s"],
-        "roll": view["roll"],
+        "url": view.audio_url,
+        "duration_s": view.duration_s,
+        "roll": view.roll,
         "trim": {"start_s": chosen["start_s"], "stop_s": chosen["stop_s"]} if trimmed else None,
     }
 
 
 def _facts(view: AnalysisView) -> str:
     """Return what was found in a recording, in a line of HTML."""
-    summary = view["summary"]
+    summary = view.summary
     assert summary is not None  # of an analysis that is completed
-    voice, loudness = summary["vocal_range"], summary["loudness_lufs"]
-    facts = [view["file_name"], duration_text(view["duration_s"])]
+    voice, loudness = summary.vocal_range, summary.loudness_lufs
+    facts = [view.file_name, duration_text(view.duration_s)]
     if voice is not None:
-        facts += [STYLES[summary["style"]], f"{voice['min']}–{voice['max']}"]  # noqa: RUF001 - from to
+        facts += [STYLES[summary.style], f"{voice.min}–{voice.max}"]  # noqa: RUF001 - from to
     else:
         facts.append(tr("silence") if loudness is None else tr("no pitch found"))
     if loudness is not None:

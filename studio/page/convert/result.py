@@ -1,12 +1,12 @@
 """The result of the Convert tab: progress, and then the takes."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from typing import Literal
 
 import gradio as gr
 from gradio.blocks import Block
-from typing_extensions import TypedDict
 
 from engine.texts import joined, parts_of, tr
 from studio.actions.conversions.conversion import convert_again, look_at_recording
@@ -30,12 +30,6 @@ from studio.page.parts.watched_task import WatchedTask
 _POLL_S = 0.4
 _MOST_KEPT = 12
 _GONE = tr("This result has been deleted from the history.")
-
-
-class ChosenModel(TypedDict):
-    """What the instrument tells: the voice to convert with again."""
-
-    model: str
 
 
 class Result:
@@ -80,9 +74,9 @@ class Result:
         view = view_of(visit, task_id)
         now: Now = {
             "task": task_id,
-            "recording": chosen.get("id"),
-            "start_s": chosen.get("start_s"),
-            "stop_s": chosen.get("stop_s"),
+            "recording": chosen.id,
+            "start_s": chosen.start_s,
+            "stop_s": chosen.stop_s,
             "label": _label(view),
         }
         others = [one for one in kept or [] if one["task"] != task_id]
@@ -91,7 +85,7 @@ class Result:
             self.kept: [now, *others][:_MOST_KEPT],
             **self.watching.begin(),
             self.going: gr.Row(visible=True),
-            self.progress: progress_bar(view["progress"], progress_line(view)),
+            self.progress: progress_bar(view.progress, progress_line(view)),
         }
 
     def restore(self, kept: Sequence[Now] | None, recording: Chosen | None) -> Values:
@@ -111,16 +105,16 @@ class Result:
             view = view_of(visit, now["task"])
         except NotFound:
             return self._gone(now, kept) | {self.ended: silent()}
-        if view["state"] in BUSY:
-            bar = progress_bar(view["progress"], progress_line(view))
+        if view.state in BUSY:
+            bar = progress_bar(view.progress, progress_line(view))
             return {self.going: gr.Row(visible=True), self.progress: bar, self.ended: silent()}
         over: Values = {**self.watching.end(), self.going: gr.Row(visible=False)}
-        if view["state"] == "cancelled":
+        if view.state == "cancelled":
             return over | {self.ended: inform(tr("The conversion was cancelled."))}
-        if view["state"] == "failed":
-            return over | {self.ended: show_error(view["error"] or "")}
-        if view["note"]:
-            return over | {self.ended: inform(view["note"])} | self.takes.hide()
+        if view.state == "failed":
+            return over | {self.ended: show_error(view.error or "")}
+        if view.note:
+            return over | {self.ended: inform(view.note)} | self.takes.hide()
         if not _is_of(now, chosen):
             done: Values = {} if now.get("restored") else {self.ended: _elsewhere(now["label"])}
             return over | done | self.takes.offer(kept)
@@ -134,7 +128,7 @@ class Result:
             view = view_of(visit, now["task"])
         except NotFound:
             return self._gone(now, kept)
-        return {self.ended: inform(view["note"])} | self.takes.hide() if view["note"] else None
+        return {self.ended: inform(view.note)} | self.takes.hide() if view.note else None
 
     def make_way(self, visit: Visit, now: Now | None, kept: Sequence[Now], chosen: Chosen | None) -> Updates:
         """Hide what was made of another recording, and of one that was put away, and what was said of it."""
@@ -150,7 +144,9 @@ class Result:
                 visit.do(cancel_task, now["task"], visit.base_url, visit.now_s)
         return self.watch(visit, now, kept, chosen, analysed)  # ending may take a moment
 
-    def convert_again(self, visit: Visit, asked: ChosenModel, now: Now | None, kept: Sequence[Now]) -> Updates:
+    def convert_again(
+        self, visit: Visit, asked: Mapping[Literal["model"], str], now: Now | None, kept: Sequence[Now]
+    ) -> Updates:
         if not now:
             return None
         task_id = visit.do(convert_again, now["task"], asked["model"])
@@ -165,8 +161,8 @@ class Result:
             return None
         view = view_of(visit, task_id)
         kept = [one for one in kept if one["task"] != replaced]
-        source = next((one for one in kept if one["task"] == view["edited"]), now)
-        begun = self.begun(visit, task_id, _source_of(source) if source else {}, kept)
+        source = next((one for one in kept if one["task"] == view.edited), now)
+        begun = self.begun(visit, task_id, _source_of(source) if source else Source(), kept)
         is_away = bool(source and now and now.get("away") and source["recording"] == now["recording"])
         if source is None or (not is_away and _is_of(source, chosen)):
             return begun
@@ -196,22 +192,20 @@ class Result:
 
 def notice_of(view: ResultView, analysed: Analysed | None) -> gr.HTML:
     """Say what is to be known of a result, but not again what stands beside its recording already."""
-    summary = analysed["summary"] if analysed else None
-    beside = parts_of(summary["warning"] or "") if summary else []
-    warnings = [one for one in parts_of(view["warning"] or "") if one not in beside]
-    said = joined(
-        " ", filter(None, [*warnings, octaves_text(view), *(one for one in view["notes"] if one not in beside)])
-    )
+    summary = analysed.summary if analysed else None
+    beside = parts_of(summary.warning or "") if summary else []
+    warnings = [one for one in parts_of(view.warning or "") if one not in beside]
+    said = joined(" ", filter(None, [*warnings, octaves_text(view), *(one for one in view.notes if one not in beside)]))
     return (warn if any(warnings) else inform)(said) if said else silent()
 
 
 def _source_of(now: Now) -> Source:
-    return {"id": now["recording"], "start_s": now["start_s"], "stop_s": now["stop_s"]}
+    return Source(now["recording"], now["start_s"], now["stop_s"])
 
 
 def _label(view: ResultView) -> str:
-    at = time.strftime("%H:%M", time.localtime(view["created_at"]))
-    return joined(" · ", (result_name(view), view["file_name"], at))
+    at = time.strftime("%H:%M", time.localtime(view.created_at))
+    return joined(" · ", (result_name(view), view.file_name, at))
 
 
 def _elsewhere(label: str) -> gr.HTML:

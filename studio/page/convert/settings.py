@@ -144,13 +144,13 @@ class Settings:
     def follow_new(self, visit: Visit, given: Given) -> Updates:
         """Choose the style of a new recording; with one that was here before, the choice stays."""
         analysed = given.read(self.recording.analysed, Analysed)
-        is_new = given.flag(self.alone) and analysed is not None and not analysed["settled"]
+        is_new = given.flag(self.alone) and analysed is not None and not analysed.settled
         return self.follow(visit, given, is_new)
 
     def follow(self, visit: Visit, given: Given, is_new: bool = False) -> Updates:
         """Choose the style that was detected, or none for several recordings, unless the visitor chose one."""
         analysed = given.read(self.recording.analysed, Analysed) if given.flag(self.alone) else None
-        style = analysed["summary"]["style"] if analysed and analysed["summary"] else None
+        style = analysed.summary.style if analysed and analysed.summary else None
         choices, info = _choices(style), _OF_ONE if given.flag(self.alone) else _OF_EACH
         before = given.read(self.preset, str)
         if before != given[self.detected] and not is_new:

@@ -186,7 +186,7 @@ class Song:
 
     def offer(self, visit: Visit, chosen: str | None) -> Values:
         """Return updates that offer the voices that there are to the second vocal."""
-        voices = [(card["name"], card["id"]) for card in visit.do(voice_cards, visit.base_url, visit.now_s)]
+        voices = [(card.name, card.id) for card in visit.do(voice_cards, visit.base_url, visit.now_s)]
         value = chosen if chosen in [model for _, model in voices] else KEEP
         return {self.stem_voice: gr.Dropdown([(tr("Original voice"), KEEP), *voices], value=value)}
 
@@ -211,12 +211,12 @@ class Song:
         is_busy = False
         for name, analysis in (files or {}).items():
             view = analyses.find(visit, analysis)
-            if view is None or view["state"] in ("failed", "cancelled"):
-                why = view and view["error"]
+            if view is None or view.state in ("failed", "cancelled"):
+                why = view and view.error
                 trouble.append(why or tr("{names}: its file is kept for a day. Add it again.", names=NAMES[name]))
                 continue
-            is_busy = is_busy or view["state"] in analyses.BUSY
-            lanes.append({"name": name, "label": NAMES[name], "title": view["file_name"], "url": view["audio_url"]})
+            is_busy = is_busy or view.state in analyses.BUSY
+            lanes.append({"name": name, "label": NAMES[name], "title": view.file_name, "url": view.audio_url})
         updates: Values = {**self.watching.begin(is_busy), self.part: brought("company", lanes)}
         return updates | ({self.problem: show_error(joined(" ", trouble))} if trouble else {})
 

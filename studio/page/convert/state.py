@@ -1,5 +1,6 @@
 """What the parts of the Convert tab tell each other, and the browser remembers."""
 
+from dataclasses import dataclass
 from typing import NotRequired
 
 from typing_extensions import TypedDict
@@ -16,14 +17,16 @@ class Chosen(TypedDict):
     settled: bool
 
 
-class Source(TypedDict, total=False):
+@dataclass(frozen=True)
+class Source:
     """What a conversion was made from: an analysis, and the part of it."""
 
-    id: str | None
-    start_s: float | None
-    stop_s: float | None
+    id: str | None = None
+    start_s: float | None = None
+    stop_s: float | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
 class Analysed(AnalysedRecording):
     """What other parts of the tab need of the analysis of the recording; settled: as of `Chosen`."""
 
@@ -31,6 +34,9 @@ class Analysed(AnalysedRecording):
     roll: RollData | None
     duration_s: float
     settled: bool
+
+    def __hash__(self) -> int:  # by which Gradio sees that it is another
+        return hash(repr(self))
 
 
 class Now(TypedDict):

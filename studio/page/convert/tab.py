@@ -152,7 +152,7 @@ class ConvertTab:
             )
             stretch = self.recording.stretch_of(chosen)
             task_id = visit.do(convert_recording, chosen["id"], request, stretch)
-        source: Source = {"id": chosen["id"], "start_s": chosen["start_s"], "stop_s": chosen["stop_s"]}
+        source = Source(chosen["id"], chosen["start_s"], chosen["stop_s"])
         begun = self.result.begun(visit, task_id, source, given.read(self.result.kept, list[Now]))
         return {self.voice.is_open: False, **begun}  # an analysis that ends later marks no other voice
 
@@ -181,11 +181,11 @@ class ConvertTab:
             updates |= self.recording.take(analysis)
         if task_id := wish.get("task"):
             view = view_of(visit, task_id)
-            updates |= self.voice.choose(visit, view["model"])
-            updates |= self.settings.fill(view["preset"], view["asked_settings"], view["effects"])
+            updates |= self.voice.choose(visit, view.model)
+            updates |= self.settings.fill(view.preset, view.asked_settings, view.effects)
             taken = visit.do(look_at_recording, task_id)
             updates |= self.recording.take(taken, settled=True)
-            updates |= self.result.begun(visit, task_id, {"id": taken}, kept)
+            updates |= self.result.begun(visit, task_id, Source(taken), kept)
         if wish.get("start") and given[self.recording.chosen]:
             updates |= {self.input: gr.Tabs(selected="one"), self.alone: True}
             try:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import NotRequired
 
@@ -31,13 +32,15 @@ from studio.page.parts.notice import notice, sentence_of, show_error
 from studio.page.parts.page import LATEST, Page, Updates, Visit
 from studio.page.parts.scores import heading, kept_brief, kept_note, labelled, scores_table, stands_out
 from studio.page.parts.values import Values
+from studio.store.records.codec import Absent, Record
 
 _MOST_BESIDE = 4  # results that are heard beside this one
 _MOST_LANES = 9  # as there are keys; of the result itself all
 _UNCHOSEN = (tr("Previous results"), "")  # of these while none is shown: says what is offered
 
 
-class TrackOf(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class TrackOf(Record):
     """What a track of the instrument is: a take of a task, maybe of a song, or without one the recording."""
 
     task: str | None
@@ -45,7 +48,8 @@ class TrackOf(TypedDict):
     song: bool
 
 
-class TakeLane(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class TakeLane(Record):
     """A take as a lane of the instrument. key: the same for the same take; song: whether it is the vocal of one;
     first_s: how much earlier than its recording it begins; file: what it is called as a file, without a suffix.
     """
@@ -66,7 +70,8 @@ class TakeLane(TypedDict):
     downloads: Sequence[OfferedFile]
 
 
-class Beside(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Beside(Record):
     """What is heard beside the vocal of a song."""
 
     name: str
@@ -74,7 +79,8 @@ class Beside(TypedDict):
     url: str
 
 
-class Brought(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Brought(Record):
     """What the instrument is given of takes. chosen: the index of a track."""
 
     id: str
@@ -83,8 +89,8 @@ class Brought(TypedDict):
     before: str | None
     tracks: Sequence[TakeLane]
     company: Sequence[Beside]
-    offset_s: NotRequired[float]
-    chosen: NotRequired[int]
+    offset_s: Absent[float] = None
+    chosen: Absent[int] = None
 
 
 class AskedFile(TypedDict):
@@ -137,26 +143,25 @@ class Takes:
     def show(self, visit: Visit, view: ResultView, now: Now, kept: Sequence[Now]) -> Values:
         """Return updates that show a conversion, beside earlier ones of the same recording."""
         beside, preferred = _beside(visit, view, now, kept), preferences_of(visit.studio.database, visit.account).format
-        best, takes = view["takes"][0], _in_order(view)  # number, key and place of a take are one
+        best, takes = view.takes[0], _in_order(view)  # number, key and place of a take are one
         chosen = 1 + takes.index(best)
         lanes = lanes_of(view, beside, preferred)
-        tracks: list[TrackOf] = [{"task": None, "take": 0, "song": False}]
-        tracks += [{"task": one["task"], "take": one["take"], "song": one["song"]} for one in lanes]
-        data: Brought = {
-            "id": view["id"],
-            "recording": now["recording"],
-            "start_s": now["start_s"] or 0.0,
-            "before": view["input_url"],
-            "chosen": chosen,
-            "tracks": lanes,
-            "company": [
-                {"name": name, "label": lane_label(name), "url": url}
-                for name, url in view["lanes"].items()
+        tracks: list[TrackOf] = [TrackOf(task=None, take=0, song=False)]
+        tracks += [TrackOf(task=one.task, take=one.take, song=one.song) for one in lanes]
+        data: Brought = Brought(
+            id=view.id,
+            recording=now["recording"],
+            start_s=now["start_s"] or 0.0,
+            before=view.input_url,
+            chosen=chosen,
+            offset_s=view.offset_s if view.lanes else None,
+            tracks=lanes,
+            company=[
+                Beside(name=name, label=lane_label(name), url=url)
+                for name, url in view.lanes.items()
                 if name not in ("vocal", "mix")
             ],
-        }
-        if view["lanes"]:
-            data["offset_s"] = view["offset_s"]
+        )
         labels = [(one["label"], one["task"]) for one in kept]
         return {
             self.whole: gr.Row(visible=True),
@@ -168,7 +173,7 @@ class Takes:
             self.tracks: tracks,
             self.scores: scores_table(takes),
             self.earlier: gr.Dropdown(choices=labels, value=now["task"], visible=len(labels) > 1),
-            **self.pitch.look(view, best["number"]),
+            **self.pitch.look(view, best.number),
         }
 
     def hide(self) -> Values:
@@ -193,9 +198,9 @@ class Takes:
 
     def choose(self, visit: Visit, chosen: ChosenTrack, tracks: list[TrackOf]) -> Updates:
         track = tracks[chosen["index"]] if chosen["index"] < len(tracks) else None
-        if not track or track["task"] is None:
+        if not track or track.task is None:
             return None
-        return self.pitch.look(view_of(visit, track["task"]), track["take"])
+        return self.pitch.look(view_of(visit, track.task), track.take)
 
     def download(
         self, visit: Visit, asked: AskedFile, tracks: list[TrackOf], data: Brought, effects: Effects | None,
@@ -205,30 +210,30 @@ class Takes:
         index, kind = asked["index"], asked["label"]
         try:
             track = tracks[index]
-            if track["song"] or "faders" in asked:
+            if track.song or "faders" in asked:
                 made = visit.do(
-                    mix_again, track["task"] or "", asked.get("faders"), kind, visit.base_url, visit.now_s,
-                    TakeInMix(track["take"], effects if is_wet else OFF, asked.get("shift_s", 0.0)),
+                    mix_again, track.task or "", asked.get("faders"), kind, visit.base_url, visit.now_s,
+                    TakeInMix(track.take, effects if is_wet else OFF, asked.get("shift_s", 0.0)),
                 )  # fmt: skip
             else:
                 made = visit.do(
-                    take_download, track["task"] or "", track["take"], kind, visit.base_url, visit.now_s,
+                    take_download, track.task or "", track.take, kind, visit.base_url, visit.now_s,
                     effects if is_wet else OFF,
                 )  # fmt: skip
         except EngineError as error:
             # with the same data again, so that the button can be pressed again
             return {self.part: brought("takes", data), self.problem: show_error(sentence_of(error))}
-        lanes = without_links(data["tracks"])
-        offers = lanes[index - 1]["downloads"]  # the first track is the recording
-        link: OfferedFile = {"label": kind, "url": made["url"], "name": made["name"]}
-        lanes[index - 1] = {**lanes[index - 1], "downloads": [link if one["label"] == kind else one for one in offers]}
-        data = {**data, "tracks": lanes}
+        lanes = without_links(data.tracks)
+        offers = lanes[index - 1].downloads  # the first track is the recording
+        link = OfferedFile(label=kind, url=made["url"], name=made["name"])
+        lanes[index - 1] = replace(lanes[index - 1], downloads=[link if one.label == kind else one for one in offers])
+        data = replace(data, tracks=lanes)
         return {self.part: brought("takes", data), self.brought: data}
 
 
 def without_links(tracks: Sequence[TakeLane]) -> list[TakeLane]:
     """Return lanes whose files are to be made anew: those that there are may be of other faders, or other effects."""
-    return [{**track, "downloads": [{"label": one["label"]} for one in track["downloads"]]} for track in tracks]
+    return [replace(one, downloads=[OfferedFile(label=offer.label) for offer in one.downloads]) for one in tracks]
 
 
 def view_of(visit: Visit, task_id: str) -> ResultView:
@@ -238,8 +243,8 @@ def view_of(visit: Visit, task_id: str) -> ResultView:
 
 def result_name(view: ResultView) -> str:
     """Return what a conversion is called: by its voice."""
-    marks = {UNTRAINED: view["untrained"], tr("edited"): view["edited"], tr("comp"): view["is_comp"]}
-    return joined(tr(", "), [str(view["voice"]), *(mark for mark, holds in marks.items() if holds)])
+    marks = {UNTRAINED: view.untrained, tr("edited"): view.edited, tr("comp"): view.is_comp}
+    return joined(tr(", "), [str(view.voice), *(mark for mark, holds in marks.items() if holds)])
 
 
 def _beside(visit: Visit, shown: ResultView, now: Now, kept: Sequence[Now]) -> list[ResultView]:
@@ -253,7 +258,7 @@ def _beside(visit: Visit, shown: ResultView, now: Now, kept: Sequence[Now]) -> l
         if is_other and len(found) < _MOST_BESIDE:
             with suppress(NotFound):
                 view = view_of(visit, one["task"])
-                if view["takes"] and _sound_of(view) not in heard:
+                if view.takes and _sound_of(view) not in heard:
                     found.append(view)
                     heard.append(_sound_of(view))
     return found
@@ -261,8 +266,8 @@ def _beside(visit: Visit, shown: ResultView, now: Now, kept: Sequence[Now]) -> l
 
 def _sound_of(view: ResultView) -> object:
     """Return what is the same of two results only if they sound the same; names and stars make them different too."""
-    takes = [(take["scores"] or view["id"], take["name"], take["starred"]) for take in view["takes"]]
-    return view["model"], view["transpose"], view["settings"], view["edited"], view["is_comp"], takes
+    takes = [(take.scores or view.id, take.name, take.starred) for take in view.takes]
+    return view.model, view.transpose, view.settings, view.edited, view.is_comp, takes
 
 
 def _source_of(now: Now) -> tuple[str | None, float | None, float | None]:
@@ -272,13 +277,13 @@ def _source_of(now: Now) -> tuple[str | None, float | None, float | None]:
 def lanes_of(view: ResultView, beside: Sequence[ResultView], preferred: str) -> list[TakeLane]:
     """Return the lanes of a result: its takes by their numbers, then the best of each other result beside it, and
     all takes of one that it is a comp or an edit of, as far as there are keys for them."""
-    takes, best = _in_order(view), view["takes"][0] if stands_out([take["mark"] for take in view["takes"]]) else None
+    takes, best = _in_order(view), view.takes[0] if stands_out([take.mark for take in view.takes]) else None
     lanes = [
         _track(view, take, preferred, _named(view, take) if len(takes) > 1 else result_name(view), take is best)
         for take in takes
     ]
     for other in beside:
-        heard = _in_order(other) if _is_source(other, view) else other["takes"][:1]
+        heard = _in_order(other) if _is_source(other, view) else other.takes[:1]
         for take in heard[: max(0, _MOST_LANES - len(lanes))]:
             own = _named(other, take) if len(heard) > 1 else result_name(other)
             lanes.append(_track(other, take, preferred, own))
@@ -287,45 +292,45 @@ def lanes_of(view: ResultView, beside: Sequence[ResultView], preferred: str) -> 
 
 def _named(view: ResultView, take: ShownTake) -> str:
     """Return what one of several takes is called."""
-    return tr("{other}, take {number}", other=result_name(view), number=take["number"])
+    return tr("{other}, take {number}", other=result_name(view), number=take.number)
 
 
 def _is_source(other: ResultView, view: ResultView) -> bool:
     """Whether a result may be what another one was made of."""
-    return view["edited"] == other["id"] or (view["is_comp"] and view["model"] == other["model"])
+    return view.edited == other.id or (view.is_comp and view.model == other.model)
 
 
 def _numbered(lanes: list[TakeLane]) -> list[TakeLane]:
     """Return the lanes, numbered from the second of the same label and key on."""
     counted: Counter[tuple[str, float]] = Counter()
+    numbered = []
     for lane in lanes:
-        same = (lane["label"], lane["transpose"])
+        same = (lane.label, lane.transpose)
         counted[same] += 1
-        if counted[same] > 1:
-            lane["label"] = lane["label"] + f" ({counted[same]})"
-    return lanes
+        numbered.append(lane if counted[same] == 1 else replace(lane, label=lane.label + f" ({counted[same]})"))
+    return numbered
 
 
 def _in_order(view: ResultView) -> list[ShownTake]:
     """Return the takes of a conversion by their numbers."""
-    return sorted(view["takes"], key=lambda take: take["number"])
+    return sorted(view.takes, key=lambda take: take.number)
 
 
 def _track(view: ResultView, take: ShownTake, preferred: str, label: str, is_best: bool = False) -> TakeLane:
-    key = view["transpose"] or 0.0
-    return {
-        "task": view["id"],
-        "take": take["number"],
-        "key": f"{view['id']} {take['number']}",
-        "label": labelled(label, take["name"], take["starred"]),
-        "file": joined(" - ", (PurePath(view["file_name"]).stem, *filter(None, (label, take["name"])))),
-        "names": [str(view["voice"]), take["name"]],
-        "avatar": avatar_of(str(view["voice"])),
-        "url": view["lanes"].get("vocal") or take["url"],
-        "song": bool(view["lanes"]),
-        "first_s": max(0.0, view["offset_s"]),
-        "transpose": key,
-        "note": kept_note(take["mark"], is_best, key),
-        "brief": kept_brief(take["mark"], is_best, key),
-        "downloads": offered(preferred),
-    }
+    key = view.transpose or 0.0
+    return TakeLane(
+        task=view.id,
+        take=take.number,
+        key=f"{view.id} {take.number}",
+        label=labelled(label, take.name, take.starred),
+        file=joined(" - ", (PurePath(view.file_name).stem, *filter(None, (label, take.name)))),
+        names=[str(view.voice), take.name],
+        avatar=avatar_of(str(view.voice)),
+        url=view.lanes.get("vocal") or take.url,
+        song=bool(view.lanes),
+        first_s=max(0.0, view.offset_s),
+        transpose=key,
+        note=kept_note(take.mark, is_best, key),
+        brief=kept_brief(take.mark, is_best, key),
+        downloads=offered(preferred),
+    )

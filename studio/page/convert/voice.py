@@ -1,6 +1,7 @@
 """The voice of the Convert tab: cards to choose one of."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import gradio as gr
 from gradio.blocks import Block
@@ -61,21 +62,21 @@ class Voice:
     def choose(self, visit: Visit, model: str | None) -> Values:
         """Return updates that show all voices with this one chosen, or the first trained one where it is gone."""
         voices = _voices(visit)
-        is_chosen = model in [voice["id"] for voice in voices]
+        is_chosen = model in [voice.id for voice in voices]
         if not is_chosen:
-            model = next((voice["id"] for voice in voices if not voice["untrained"]), None)
+            model = next((voice.id for voice in voices if not voice.untrained), None)
         data = {"voices": voices, "chosen": model}
         return {self.cards: shown(data), self.chosen: model, self.is_open: not is_chosen, **self._hinted(voices, model)}
 
     def without(self, visit: Visit, model: str) -> Values:
         """Return updates that show the remaining voices where this one was deleted in another window; else none."""
-        return {} if model in [voice["id"] for voice in _voices(visit)] else self.choose(visit, None)
+        return {} if model in [voice.id for voice in _voices(visit)] else self.choose(visit, None)
 
     def refresh(self, visit: Visit, model: str | None, analysed: Analysed | None, is_alone: bool) -> Values:
         """Return updates that show all voices, with the range of the recording where it is alone."""
         analysed = analysed if is_alone else None
         voices = _voices(visit, analysed)
-        if model not in [voice["id"] for voice in voices]:
+        if model not in [voice.id for voice in voices]:
             return self.choose(visit, None)
         # the choice stays the browser's, which may have a newer one
         data = {"voices": voices, "range": _range(analysed)}
@@ -94,7 +95,7 @@ class Voice:
 
     def trained(self, visit: Visit) -> list[str]:
         """Return the ids of the voices that may be suggested."""
-        return [voice["id"] for voice in _voices(visit) if not voice["untrained"]]
+        return [voice.id for voice in _voices(visit) if not voice.untrained]
 
     def hinted(self, visit: Visit, model: str | None) -> Values:
         """Return updates that hint at training where the chosen voice is untrained."""
@@ -104,7 +105,7 @@ class Voice:
         return self.page.go("train", voice=model) if model else None
 
     def _hinted(self, voices: Sequence[VoiceCardView], model: str | None) -> Values:
-        name = next((voice["name"] for voice in voices if voice["id"] == model and voice["untrained"]), None)
+        name = next((voice.name for voice in voices if voice.id == model and voice.untrained), None)
         hint = f"<p>{markup(_HINT.format(name=name))}</p>" if name is not None else ""
         return {self.hint: gr.Row(visible=name is not None), self.untrained: gr.HTML(hint)}
 
@@ -112,26 +113,26 @@ class Voice:
 def _voices(visit: Visit, analysed: Analysed | None = None) -> list[VoiceCardView]:
     """Return the voices that can convert, as the cards show them: with the ranges that a recording is fitted to."""
     cards = visit.do(voice_cards, visit.base_url, visit.now_s)
-    summary = analysed["summary"] if analysed else None
+    summary = analysed.summary if analysed else None
     return [
-        {
-            **card,
-            "state": UNTRAINED if card["untrained"] else card["state"],
-            "vocal_range": _fitted(visit.do(range_of, card["id"], summary["style"] == "melodic"))
+        replace(
+            card,
+            state=UNTRAINED if card.untrained else card.state,
+            vocal_range=_fitted(visit.do(range_of, card.id, summary.style == "melodic"))
             if summary
-            else card["vocal_range"],
-        }
+            else card.vocal_range,
+        )
         for card in cards
     ]
 
 
 def _fitted(voice: VoiceEnds) -> dict[str, str] | None:
-    low, high = voice["low"], voice["high"]
+    low, high = voice.low, voice.high
     return None if low is None or high is None else {"min": note_name(low), "max": note_name(high)}
 
 
 def _range(analysed: Analysed | None) -> NamedRange | None:
     """Return the recording's range, as the cards show it."""
-    summary = analysed["summary"] if analysed else None
-    voice = summary["vocal_range"] if summary else None
-    return {"low": voice["lowest"], "high": voice["highest"], "label": tr("Recording")} if voice else None
+    summary = analysed.summary if analysed else None
+    voice = summary.vocal_range if summary else None
+    return NamedRange(low=voice.lowest, high=voice.highest, label=tr("Recording")) if voice else None

@@ -26,11 +26,11 @@ class Warnings:
 
     def show(self, visit: Visit, analysed: Analysed | None) -> Updates:
         """Show what is wrong with the recording, or nothing."""
-        summary = analysed["summary"] if analysed else None
-        sentences = [summary["warning"], _CLIPPED if summary["clipped_runs"] else None] if summary else []
+        summary = analysed.summary if analysed else None
+        sentences = [summary.warning, _CLIPPED if summary.clipped_runs else None] if summary else []
         text = joined(" ", filter(None, sentences))
         return {
             self.row: gr.Row(visible=bool(text)),
             self.warning: warn(text) if text else silent(),
-            self.to_song: gr.Button(visible=summary is not None and summary["is_mix"]),
+            self.to_song: gr.Button(visible=summary is not None and summary.is_mix),
         }

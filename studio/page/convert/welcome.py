@@ -35,6 +35,6 @@ def welcomed(visit: Visit, is_new: bool) -> str:
 
 def _track(visit: Visit, model: str, melody: dict[str, Any]) -> dict[str, Any]:
     voice = visit.do(voice_details, model, "", visit.now_s)
-    name = voice["name"]
+    name = voice.name
     drawn = {"voice": model, "transpose": melody["transposed"][model], "waveform": melody["waveforms"][model]}
-    return {"label": name, "names": [name], "avatar": avatar_of(name), "url": voice["preview_url"], **drawn}
+    return {"label": name, "names": [name], "avatar": avatar_of(name), "url": voice.preview_url, **drawn}

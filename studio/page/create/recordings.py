@@ -1,9 +1,10 @@
 """The recordings of the Create tab: uploaded files, ZIP archives and takes from the microphone, in one list."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 
 import gradio as gr
-from typing_extensions import TypedDict
 
 from engine.audio.containers import AUDIO_SUFFIXES
 from engine.texts import joined, tr
@@ -25,12 +26,6 @@ from studio.page.parts.track_choice import offered_choice, track_choice
 from studio.page.parts.values import Values
 
 _MOST_NAMED = 5  # rejected files
-
-
-class RemovedRecording(TypedDict, total=False):
-    """What <timbre-gathered> tells."""
-
-    id: str
 
 
 class Recordings:
@@ -75,7 +70,7 @@ class Recordings:
             visit.do(choose_track, draft_id, recording, track)
         return self.show(visit, draft_id)
 
-    def remove(self, visit: Visit, data: RemovedRecording, draft_id: str | None) -> Updates:
+    def remove(self, visit: Visit, data: Mapping[Literal["id"], str], draft_id: str | None) -> Updates:
         """Remove a recording from the list."""
         if draft_id:
             visit.do(remove_recording, draft_id, str(data.get("id", "")))

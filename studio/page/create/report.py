@@ -82,7 +82,7 @@ class Report:
 
     def measured(self, visit: Visit, model: str) -> dict[str, str]:
         """Return what the report found of the voice, by the names of the profile's controls. Raises NotFound."""
-        report = visit.do(model_view, model)["data_report"] or {}
+        report = visit.do(model_view, model).data_report or {}
         lowest, highest = report.get("vocal_range") or (None, None)
         sung = None if report.get("style") == "spoken" else report.get("voice_type")  # speech has no such type
         found = {"voice_type": sung, "vocal_range.min": lowest, "vocal_range.max": highest}
@@ -92,31 +92,29 @@ class Report:
         """Return updates that show the current state. Raises NotFound."""
         view = visit.do(model_view, model)
         task = visit.do(examination_view, model)
-        report = view["data_report"]
-        waits = task["state"] in _ACTIVE
+        report = view.data_report
+        waits = task.state in _ACTIVE
         failed = not waits and report is None
         codes = {found["code"] for found in report["findings"]} if report else set()
         bad = [one for one in report["recordings"] if one["verdict"] == "fail"] if report else []
         some_are_good = report is not None and len(bad) < len(report["recordings"])
-        message = task["message"] or tr("waiting for a worker")
+        message = task.message or tr("waiting for a worker")
         return {
             self.place: gr.Column(visible=True),
-            self.heading: gr.HTML(value=shown(_head(view["name"]))),
-            self.progress: gr.HTML(value=progress_bar(task["progress"], message), visible=waits),
+            self.heading: gr.HTML(value=shown(_head(view.name))),
+            self.progress: gr.HTML(value=progress_bar(task.progress, message), visible=waits),
             self.picture: gr.HTML(value=report_picture(report) if report else outline() if waits else ""),
             self.found: gr.HTML(value=shown(report)),
-            self.problem: show_error(task["error"] or tr("The recordings could not be checked."))
-            if failed
-            else silent(),
+            self.problem: show_error(task.error or tr("The recordings could not be checked.")) if failed else silent(),
             self.train: gr.Button(visible=bool(report), interactive=_NOT_TRAINABLE not in codes),
-            self.convert: gr.Button(visible=bool(report) and view["untrained"]),
+            self.convert: gr.Button(visible=bool(report) and view.untrained),
             self.without_bad: gr.Button(
                 ntr("Remove {bad} unsuitable recording", "Remove {bad} unsuitable recordings", bad=len(bad))
                 if len(bad) > 1
                 else tr("Remove the unsuitable recording"),
                 visible=bool(bad) and some_are_good,
             ),
-            self.without_music: gr.Button(visible=not waits and view["untrained"] and has_music(report)),
+            self.without_music: gr.Button(visible=not waits and view.untrained and has_music(report)),
             self.change: gr.Button(visible=not waits),
             self.again: gr.Button(visible=failed),
             **self.check.begin(waits),
@@ -145,4 +143,4 @@ class Report:
 
 def _head(name: str) -> VoiceHead:
     """Return data of <timbre-voice> for a new voice."""
-    return {"name": tr("{voice}: recordings", voice=name), "badge": "", "kind": [], "description": "", "traits": []}
+    return VoiceHead(name=tr("{voice}: recordings", voice=name), badge="", kind=[], description="", traits=[])

@@ -22,8 +22,8 @@ def facts(views: Sequence[AnalysisView]) -> str:
         rows = "".join(
             f"<div><dt>{markup(name)}</dt><dd>{markup(value)}</dd></div>" for name, value in columns[0].items()
         )
-        return f'<h3 aria-level="2" translate="no">{markup(views[0]["file_name"])}</h3><dl class="facts">{rows}</dl>'
-    names = "".join(f'<th scope="col" translate="no">{markup(view["file_name"])}</th>' for view in views)
+        return f'<h3 aria-level="2" translate="no">{markup(views[0].file_name)}</h3><dl class="facts">{rows}</dl>'
+    names = "".join(f'<th scope="col" translate="no">{markup(view.file_name)}</th>' for view in views)
     rows = "".join(
         f'<tr><th scope="row">{markup(name)}</th>'
         + "".join(f"<td>{markup(column[name])}</td>" for column in columns)
@@ -39,15 +39,15 @@ def compared(comparison: Comparison, second: str) -> str:
 
 
 def _facts(view: AnalysisView) -> Iterator[tuple[str, str]]:
-    summary, duration_s = view["summary"], view["duration_s"]
+    summary, duration_s = view.summary, view.duration_s
     assert summary is not None  # of an analysis that is completed
-    voiced_s = summary["voiced_s"]
+    voiced_s = summary.voiced_s
     is_voiced = voiced_s >= _LEAST_VOICED_S
-    voice, pitch = (summary["vocal_range"], summary["pitch"]) if is_voiced else (None, None)
+    voice, pitch = (summary.vocal_range, summary.pitch) if is_voiced else (None, None)
     missing = tr("Too little voice to analyse") if voiced_s else tr("No voice found")
-    yield tr("Style"), STYLES[summary["style"]] if voice else missing
-    yield tr("Range"), tr("{min} to {max}", min=voice["min"], max=voice["max"]) if voice else _NOTHING
-    yield tr("Median pitch"), _note(pitch["median"]) if pitch else _NOTHING
+    yield tr("Style"), STYLES[summary.style] if voice else missing
+    yield tr("Range"), tr("{min} to {max}", min=voice.min, max=voice.max) if voice else _NOTHING
+    yield tr("Median pitch"), _note(pitch.median) if pitch else _NOTHING
     yield tr("Length"), duration_text(duration_s)
     yield (
         tr("Voiced"),
@@ -57,16 +57,16 @@ def _facts(view: AnalysisView) -> Iterator[tuple[str, str]]:
             share=numeral(100 * voiced_s / max(duration_s, 0.01), ".0f"),
         ),
     )
-    yield tr("Notes"), str(len(view["notes"])) if view["notes"] else tr("none")
-    lufs = summary["loudness_lufs"]
+    yield tr("Notes"), str(len(view.notes)) if view.notes else tr("none")
+    lufs = summary.loudness_lufs
     yield tr("Loudness"), tr("Silence") if lufs is None else tr("{lufs} LUFS", lufs=signed(lufs))
-    peak_db = summary["peak_db"]
+    peak_db = summary.peak_db
     peak = tr("{value} dB", value=signed(peak_db))
-    if summary.get("clipped_runs", peak_db > -0.05):
+    if summary.clipped_runs:
         peak = tr("{peak} (clipped)", peak=peak)
     yield tr("Peak"), _NOTHING if lufs is None else peak
-    yield tr("Dry vocal"), summary.get("warning") or tr("Yes") if voice else _NOTHING
-    yield tr("Origin"), view["origin"] or _NOTHING
+    yield tr("Dry vocal"), summary.warning or tr("Yes") if voice else _NOTHING
+    yield tr("Origin"), view.origin or _NOTHING
 
 
 def _sentences(found: Comparison, name: str) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """The result of the Explore tab: one recording, or two in one picture."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import gradio as gr
 from gradio.blocks import Block
@@ -60,10 +61,10 @@ class Result:
                 one: shown(None) for one in (self.player, self.roll, self.histogram, self.notes)
             }
         parts = [
-            {"label": view["file_name"], "colour": colour, "histogram": view["pitch_histogram"]}
+            {"label": view.file_name, "colour": colour, "histogram": view.pitch_histogram}
             for view, colour in zip(views, _COLOURS, strict=False)
         ]
-        name = views[0]["file_name"]
+        name = views[0].file_name
         is_alone = len(views) == 1
         of_notes = tr("Notes") if is_alone else tr("Notes of {name}", name=name)
         updates = {
@@ -71,7 +72,7 @@ class Result:
             self.facts: facts(views),
             self.track: shown_choice(views[0]),
             self.histogram: shown({"parts": parts}),
-            self.notes: shown({"notes": views[0]["notes"], "follows": _PLAYER}),
+            self.notes: shown({"notes": views[0].notes, "follows": _PLAYER}),
             self.of_notes: f"<h3>{markup(of_notes)}</h3>",
             self.convert: gr.Button(tr("Open in Convert") if is_alone else tr("Open {name} in Convert", name=name)),
         }
@@ -90,12 +91,12 @@ class Result:
         return {self.roll: shown(sides[track["index"]])} if track["index"] < len(sides) else None
 
     def _two(self, visit: Visit, views: Sequence[AnalysisView]) -> Values:
-        comparison = visit.do(compare_analyses, views[0]["id"], views[1]["id"])
+        comparison = visit.do(compare_analyses, views[0].id, views[1].id)
         later_s = comparison.offset_s
         starts_s = [max(0.0, later_s), max(0.0, -later_s)]  # on the timeline of both, which begins with the earlier one
         sides = [_side(views, place, starts_s, comparison) for place in (0, 1)]
         return {
-            self.compared: gr.HTML(value=compared(comparison, views[1]["file_name"]), visible=True),
+            self.compared: gr.HTML(value=compared(comparison, views[1].file_name), visible=True),
             self.player: shown(_player(views, starts_s)),
             self.roll: shown(sides[0]),
             self.sides: sides,
@@ -110,38 +111,35 @@ def _side(
     starts_s: where each begins on the timeline of both.
     """
     curves = [
-        {
-            **_drawn(view)["curves"][0], "label": view["file_name"], "colour": colour,
-            "offset_s": start_s - starts_s[place],
-        }
+        replace(_drawn(view).curves[0], label=view.file_name, colour=colour, offset_s=start_s - starts_s[place])
         for view, colour, start_s in zip(views, _COLOURS, starts_s, strict=True)
-    ]  # fmt: skip
+    ]
     if comparison.is_same_melody and (moved := round(comparison.semitones or 0.0)):
-        curves.append(curves[1] | {"label": tr("in the first recording's key"), "semitones": -moved})
+        curves.append(replace(curves[1], label=tr("in the first recording's key"), semitones=-moved))
     return _roll(views[place]) | {
-        "id": "-".join(view["id"] for view in views),  # one picture, which keeps its place when it is turned
-        "duration_s": max(view["duration_s"] for view in views), "origin_s": starts_s[place],
+        "id": "-".join(view.id for view in views),  # one picture, which keeps its place when it is turned
+        "duration_s": max(view.duration_s for view in views), "origin_s": starts_s[place],
         "curves": curves, "hidden": [2], "shown": ["loudness"],
-        "kept": [tile["url"] for view in views for one in _drawn(view)["pictures"] for tile in one["tiles"]],
+        "kept": [tile.url for view in views for one in _drawn(view).pictures for tile in one.tiles],
     }  # fmt: skip
 
 
 def _drawn(view: AnalysisView) -> RollData:
-    assert view["roll"] is not None  # of an analysis that is completed
-    return view["roll"]
+    assert view.roll is not None  # of an analysis that is completed
+    return view.roll
 
 
 def _roll(view: AnalysisView) -> dict[str, object]:
-    return {**_drawn(view)} | {
+    return vars(_drawn(view)) | {
         "follows": _PLAYER,
         "isClose": True,
-        "label": tr("Pitch of {file_name}", file_name=view["file_name"]),
+        "label": tr("Pitch of {file_name}", file_name=view.file_name),
     }
 
 
 def _player(views: Sequence[AnalysisView], starts_s: Sequence[float]) -> PlayerData:
     tracks: list[Track] = [
-        {"label": view["file_name"], "url": view["audio_url"], "downloads": view["downloads"], "offset_s": start_s}
+        Track(label=view.file_name, url=view.audio_url, downloads=view.downloads, offset_s=start_s)
         for view, start_s in zip(views, starts_s, strict=True)
     ]
-    return {"id": _PLAYER, "tracks": tracks, "chosen": 0}
+    return PlayerData(id=_PLAYER, tracks=tracks, chosen=0)

@@ -79,19 +79,19 @@ class ExploreTab:
     def look(self, visit: Visit, ids: Ids, before: Sequence[str]) -> Values:
         """Show how far the analyses are, and their results where those are new."""
         views, errors = _views(visit, ids)
-        busy = [view for view in views.values() if view["state"] in analyses.BUSY]
-        done = [views[which] for which in _NONE if which in views and views[which]["state"] == "completed"]
+        busy = [view for view in views.values() if view.state in analyses.BUSY]
+        done = [views[which] for which in _NONE if which in views and views[which].state == "completed"]
         updates: Values = {
             **self.watched.begin(bool(busy)),
             self.working: gr.Row(visible=bool(busy)),
-            self.bar: "".join(progress_bar(view["progress"], analyses.progress_line(view)) for view in busy),
+            self.bar: "".join(progress_bar(view.progress, analyses.progress_line(view)) for view in busy),
         }
         now = {which: analysis if which in views else None for which, analysis in ids.items()}
         if now != ids:
             updates[self.ids] = now
         if errors:
             updates[self.notice] = show_error(joined(" ", dict.fromkeys(errors)))
-        ids_done = tuple(view["id"] for view in done)
+        ids_done = tuple(view.id for view in done)
         if ids_done != tuple(before):
             updates |= {self.seen: ids_done, **self.result.showing(visit, done)}
         return updates
@@ -123,7 +123,7 @@ class ExploreTab:
         view = analyses.find(visit, str(recording["id"])) if recording else None
         if view is None:
             return {self.converted: gr.Button(visible=False)}
-        return {self.converted: gr.Button(tr("Take {name} from Convert", name=view["file_name"]), visible=True)}
+        return {self.converted: gr.Button(tr("Take {name} from Convert", name=view.file_name), visible=True)}
 
     def put_in_converted(self, visit: Visit, recording: Mapping[str, object] | None, before: Sequence[str]) -> Updates:
         if recording is None:
@@ -185,8 +185,8 @@ def _views(visit: Visit, ids: Ids) -> tuple[dict[str, AnalysisView], list[str]]:
         except NotFound as gone:
             errors.append(str(gone))
             continue
-        if view["state"] not in ("failed", "cancelled"):
+        if view.state not in ("failed", "cancelled"):
             views[which] = view
-        elif view["error"]:
-            errors.append(view["error"])
+        elif view.error:
+            errors.append(view.error)
     return views, errors

@@ -10,7 +10,8 @@ from engine.analysis.timeline import Timeline
 from engine.texts import joined, ntr, numeral, tr
 from studio.actions.conversions.downloads import offered
 from studio.actions.project_exports import Suffix, project_zip
-from studio.actions.projects import change_project, project_view
+from studio.actions.projects import ProjectView, change_project, project_view
+from studio.actions.tasks import TaskView
 from studio.page.history.rows import row_of
 from studio.page.parts.controls import controls, settings_of
 from studio.page.parts.element import element, shown
@@ -18,6 +19,7 @@ from studio.page.parts.notice import inform, notice
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.scores import brief_shift, harmony_text
 from studio.page.parts.values import Given, Values
+from studio.store.records.codec import plain
 
 _MOST_HEARD = 12  # takes in a project's player
 _MOST_ROWS = 6  # of its conversions, until all are asked for
@@ -77,8 +79,8 @@ class ProjectForm:
     def open(self, visit: Visit, project_id: str) -> Values:
         """Return updates that show the form for a project. Raises NotFound."""
         view = visit.do(project_view, project_id, visit.base_url, visit.now_s)
-        values = {control: view["timeline"][name] for name, control in self.timeline.items()}
-        return values | {self.form: gr.Column(visible=True), self.project: view["id"], self.name: view["name"]}
+        values = {control: view.timeline[name] for name, control in self.timeline.items()}
+        return values | {self.form: gr.Column(visible=True), self.project: view.id, self.name: view.name}
 
     def make_export(
         self, visit: Visit, project_id: str, faders: Mapping[str, object] | None, suffix: Suffix = "zip"
@@ -89,18 +91,15 @@ class ProjectForm:
         return {self.export: shown(made)}
 
 
-def project_row(project: Mapping[str, Any], preferred: str, is_whole: bool = False) -> dict[str, Any]:
+def project_row(project: ProjectView, preferred: str, is_whole: bool = False) -> dict[str, Any]:
     """Return the row of a project from `projects_view` with those of its conversions, as <timbre-tasks> shows them.
 
     is_whole: all conversions, not only the latest.
     """
-    told = project["conversions"] if is_whole else project["conversions"][:_MOST_ROWS]
-    count, active = (
-        len(project["conversions"]),
-        any(one["state"] in ("queued", "running") for one in project["conversions"]),
-    )
-    timeline, voices = project["timeline"], ", ".join(project["voices"])
-    facts = [[tr("Recording"), project["file_name"]], [tr("Voices"), voices]]
+    told = project.conversions if is_whole else project.conversions[:_MOST_ROWS]
+    count, active = (len(project.conversions), any(one.state in ("queued", "running") for one in project.conversions))
+    timeline, voices = project.timeline, ", ".join(project.voices)
+    facts = [[tr("Recording"), project.file_name], [tr("Voices"), voices]]
     facts += (
         [
             [
@@ -119,8 +118,8 @@ def project_row(project: Mapping[str, Any], preferred: str, is_whole: bool = Fal
     if start_s := timeline["start_s"]:
         facts.append([tr("Begins at"), tr("{seconds} s", seconds=numeral(start_s, "g"))])
     return {
-        "id": project["id"],
-        "title": project["name"],
+        "id": project.id,
+        "title": project.name,
         "is_name": True,
         "kind": ntr("{count} conversion · {voices}", "{count} conversions · {voices}", count=count, voices=voices),
         "state": "running" if active else "completed",
@@ -128,7 +127,7 @@ def project_row(project: Mapping[str, Any], preferred: str, is_whole: bool = Fal
         "progress": 0.0,
         "message": "",
         "error": None,
-        "created_s": project["changed_at"],
+        "created_s": project.changed_at,
         "took": "",
         "facts": facts,
         "player": _player(project, preferred),
@@ -139,11 +138,11 @@ def project_row(project: Mapping[str, Any], preferred: str, is_whole: bool = Fal
     }
 
 
-def _row_within(task: Mapping[str, Any], preferred: str) -> dict[str, Any]:
+def _row_within(task: TaskView, preferred: str) -> dict[str, Any]:
     """Return the row of a conversion below its recording: it is called by its voice."""
     row = row_of(task, preferred)
     kind = [] if row["kind"] == "Conversion" else [row["kind"]]
-    voice = task["model_name"]
+    voice = task.model_name
     return row | {
         "title": voice or tr("A deleted voice"),
         "is_name": bool(voice),
@@ -152,10 +151,10 @@ def _row_within(task: Mapping[str, Any], preferred: str) -> dict[str, Any]:
     }
 
 
-def _player(project: Mapping[str, Any], preferred: str) -> dict[str, Any] | None:
+def _player(project: ProjectView, preferred: str) -> dict[str, Any] | None:
     """Return the recording and its takes, the latest conversion first."""
     tracks: list[dict[str, Any]] = []
-    for task in project["conversions"]:
+    for task in project.conversions:
         player = row_of(task, preferred)["player"]
         for track in (player or {"tracks": []})["tracks"]:
             if "take" not in track:
@@ -163,12 +162,13 @@ def _player(project: Mapping[str, Any], preferred: str) -> dict[str, Any] | None
                 continue
             own = [] if track["label"] == "After" else [track["label"].lower()]
             label = joined(tr(", "), [*_of(task), *own])
-            tracks.append(track | {"label": label, "task": task["id"], "downloads": offered(preferred)})
-    return {"id": f"project-{project['id']}", "tracks": tracks[: _MOST_HEARD + 1], "chosen": 0} if tracks else None
+            tracks.append(track | {"label": label, "task": task.id, "downloads": offered(preferred)})
+    return {"id": f"project-{project.id}", "tracks": tracks[: _MOST_HEARD + 1], "chosen": 0} if tracks else None
 
 
-def _of(task: Mapping[str, Any]) -> list[str]:
+def _of(view: TaskView) -> list[str]:
     """Return what tells a conversion from others of its recording: voice, what it is, and key."""
+    task: Mapping[str, Any] = plain(view)
     harmony = harmony_text(task["settings"])
     marks = [mark for mark, name in ((tr("edited"), "edit_of"), (tr("comp"), "comp")) if task.get(name)]
     shift = brief_shift((task.get("output_settings") or {}).get("transpose"))

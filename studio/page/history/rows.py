@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -13,12 +14,14 @@ from studio.actions.account import FORMATS
 from studio.actions.conversions.downloads import offered
 from studio.actions.conversions.takes import best_first, fidelity
 from studio.actions.conversions.waveforms import waveform_of_take
+from studio.actions.tasks import TaskView
 from studio.actions.voices.cards import avatar_of
 from studio.errors import NotFound
 from studio.page.parts.controls import EFFECTS, STYLES, setting_title
 from studio.page.parts.page import Visit
 from studio.page.parts.scores import brief_shift, harmony_text, kept_note, labelled, stands_out
 from studio.store.kinds import KINDS, LISTED
+from studio.store.records.codec import plain
 
 TITLES = {name: KINDS[name].title for name in LISTED}
 STATES = {
@@ -43,8 +46,9 @@ _DELETE = {"name": "delete", "label": tr("Delete")}
 _OF_EVERY_TAKE = ("transpose", "takes", "seed", "harmony", "harmony_key")
 
 
-def row_of(task: Mapping[str, Any], preferred: str = FORMATS[0]) -> dict[str, Any]:
+def row_of(view: TaskView, preferred: str = FORMATS[0]) -> dict[str, Any]:
     """Return the row of a task from `history_view` or `queue_view`. preferred: the format offered first."""
+    task: Mapping[str, Any] = plain(view)
     return {
         "id": task["id"],
         "title": _title(task),
@@ -70,8 +74,8 @@ def row_of(task: Mapping[str, Any], preferred: str = FORMATS[0]) -> dict[str, An
 def with_downloads(row: dict[str, Any], made: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
     """Return a row with the links that were made of its takes, by "task track format"."""
     for index, track in enumerate((row["player"] or {"tracks": []})["tracks"]):
-        for one in track.get("downloads", ()):
-            one.update(made.get(f"{row['id']} {index} {one['label']}", {}))
+        if downloads := track.get("downloads"):
+            track["downloads"] = [replace(one, **made.get(f"{row['id']} {index} {one.label}", {})) for one in downloads]
     return row
 
 

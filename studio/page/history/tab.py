@@ -15,7 +15,7 @@ from studio.actions.voices.voice import voice_names
 from studio.page.history.projects import ProjectForm, project_row
 from studio.page.history.rows import STATES, TITLES, put_outlines, row_of, with_downloads
 from studio.page.parts.element import element, shown
-from studio.page.parts.element_data import AskedDownload, AskedOfTask
+from studio.page.parts.element_data import AskedOfTask
 from studio.page.parts.notice import inform, notice, silent
 from studio.page.parts.page import InTurn, Page, Updates, Visit
 from studio.page.parts.values import Values
@@ -110,11 +110,11 @@ class HistoryTab:
         preferred = preferences_of(studio.database, account).format
         if view == _PROJECTS:
             page = projects_view(studio, account, visit.base_url, visit.now_s, wanted=wanted, cursor=cursor)
-            opened, following = asked[_AT + 1], page["next_cursor"]
-            rows = [project_row(one, preferred, one["id"] == opened) for one in page["projects"]]
+            opened, following = asked[_AT + 1], page.next_cursor
+            rows = [project_row(one, preferred, one.id == opened) for one in page.projects]
         else:
             found = history_view(studio, account, visit.base_url, visit.now_s, wanted=wanted, cursor=cursor)
-            rows, following = [row_of(task, preferred) for task in found["tasks"]], found["next_cursor"]
+            rows, following = [row_of(task, preferred) for task in found.tasks], found.next_cursor
         for row in _each(rows):
             put_outlines(visit, row)
         return rows, following
@@ -155,7 +155,7 @@ class HistoryTab:
         back = asked[_AT][:-1] or [None]
         return {self._cursors: back, **self._show(visit, *asked[:_AT], back, None, asked[-1])}
 
-    def _download(self, visit: Visit, data: AskedDownload, *asked: Any) -> Updates:
+    def _download(self, visit: Visit, data: AskedOfTask, *asked: Any) -> Updates:
         """Make a take in another format; the player fetches it as soon as its link is there."""
         row_id, index, suffix, made = str(data["id"]), int(data["index"]), str(data["label"]), asked[-1]
         row = next((one for one in _each(self._rows(visit, asked)[0]) if one["id"] == row_id), None)
@@ -179,8 +179,8 @@ class HistoryTab:
                 asked = (*asked[: _AT + 1], task_id, asked[-1])
                 return {self._opened: task_id} | self._show(visit, *asked)
             case "open-project":
-                latest = project_view(studio, account, task_id, visit.base_url, visit.now_s)["conversions"][0]
-                return self._page.go("convert", task=latest["id"])
+                latest = project_view(studio, account, task_id, visit.base_url, visit.now_s).conversions[0]
+                return self._page.go("convert", task=latest.id)
             case "export":
                 return self._form.make_export(visit, task_id, data.get("faders"))
             case "daw":
@@ -196,7 +196,7 @@ class HistoryTab:
                 return self._page.go("convert", task=task_id)
             case "train" | "voice" as action:
                 view = task_view(studio, account, task_id, visit.base_url, visit.now_s)
-                return self._page.go("train" if action == "train" else "voices", voice=view["model"])
+                return self._page.go("train" if action == "train" else "voices", voice=view.model)
         return self._show(visit, *asked)
 
     def _delete(self, visit: Visit, ids: Sequence[str]) -> gr.HTML:
@@ -221,7 +221,7 @@ def _nothing(visit: Visit, asked: Sequence[Any]) -> str:
     """Return why there is no row."""
     if any(asked[1:_AT]):
         return _NO_MATCH
-    work = visit.do(history_view, visit.base_url, visit.now_s, limit=1)["tasks"]
+    work = visit.do(history_view, visit.base_url, visit.now_s, limit=1).tasks
     if work:
         return _NO_PROJECT
     return _EMPTY_DEMO if visit.studio.service.is_demo else _EMPTY

@@ -48,10 +48,10 @@ def cancel(visit: Visit, analysis: str | None) -> None:
 
 def progress_line(view: AnalysisView) -> str:
     """Return how far an analysis is that has not ended, in a line."""
-    if view["ahead"]:
-        return tr("Waiting: {ahead} ahead · {file_name}", ahead=view["ahead"], file_name=view["file_name"])
-    share, taken_s = view["progress"], view["taken_s"]
+    if view.ahead:
+        return tr("Waiting: {ahead} ahead · {file_name}", ahead=view.ahead, file_name=view.file_name)
+    share, taken_s = view.progress, view.taken_s
     done = f"{100 * share:.0f} %" if share else None
     is_known = taken_s is not None and share >= _LEAST_PROGRESS
     time = time_left((taken_s or 0.0) * (1 - share) / share) if is_known else time_taken(taken_s)
-    return joined(tr(", "), filter(None, [tr("Analysing {file_name}", file_name=view["file_name"]), done, time]))
+    return joined(tr(", "), filter(None, [tr("Analysing {file_name}", file_name=view.file_name), done, time]))

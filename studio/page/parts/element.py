@@ -9,11 +9,11 @@ from typing import cast
 
 import gradio as gr
 from starlette.datastructures import Headers
-from typing_extensions import TypedDict, Unpack
 
 from engine.texts import Speaker, Text
 from studio.page.catalogues import language_script
 from studio.page.page_files import styles
+from studio.store.records.codec import plain
 
 FILES = "/page-files"
 _CONNECT = """
@@ -36,7 +36,7 @@ class _Data(Text):
     data: object
 
     def __new__(cls, data: object) -> "_Data":
-        made = cast(_Data, super().__new__(cls, json.dumps(data)))
+        made = cast(_Data, super().__new__(cls, json.dumps(data := plain(data))))
         made.data = data
         return made
 
@@ -45,20 +45,13 @@ class _Data(Text):
         return json.dumps(speaker.say_all(self.data))
 
 
-class Placed(TypedDict, total=False):
-    """Options of gr.HTML."""
-
-    elem_id: str | None
-    elem_classes: str | list[str] | None
-    visible: bool
-    render: bool
-
-
-def element(tag: str, events: Sequence[str] = (), data: object = None, **options: Unpack[Placed]) -> gr.HTML:
+def element(
+    tag: str, events: Sequence[str] = (), data: object = None, *, elem_id: str | None = None,
+    elem_classes: str | list[str] | None = None, visible: bool = True, render: bool = True,
+) -> gr.HTML:  # fmt: skip
     """Make the element <timbre-`tag`>; its property `data` is set now and with every new value.
 
     events: the NAMEs of its `new CustomEvent("tell-NAME", {detail: ...})`; each becomes an event `component.NAME`.
-    options: those of gr.HTML.
     """
     name = f"timbre-{tag}"
     return gr.HTML(
@@ -66,7 +59,10 @@ def element(tag: str, events: Sequence[str] = (), data: object = None, **options
         html_template=f"<{name}></{name}>",
         js_on_load=_CONNECT % {"tag": name, "events": json.dumps(list(events))},
         apply_default_css=False,  # gradio's style for prose would change our buttons and tables
-        **options,
+        elem_id=elem_id,
+        elem_classes=elem_classes,
+        visible=visible,
+        render=render,
     )
 
 

@@ -1,27 +1,36 @@
 """What our elements are given, as their classes in JavaScript read it."""
 
 from collections.abc import Mapping, Sequence
-from typing import NotRequired
+from dataclasses import dataclass
+from typing import Literal
 
 from typing_extensions import TypedDict
 
 from studio.actions.analysis_views import Download
 from studio.actions.voices.cards import Avatar
+from studio.store.records.codec import Absent, Record
+
+TokenId = Mapping[Literal["id"], str]  # what <timbre-tokens> tells
+ChosenVoice = Mapping[Literal["id"], str]  # what <timbre-voices> tells
+ChosenEpoch = Mapping[Literal["epoch"], int]  # what <timbre-curves> tells
+ChosenTrack = Mapping[Literal["index"], int]  # what <timbre-player> tells
 
 
-class FactRow(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class FactRow(Record):
     """A row of <timbre-facts>. state: good, bad or warn; is_name, is_command: whether the value is in the words of
     others, or the note is typed."""
 
     label: str
     value: str
-    note: NotRequired[str]
-    state: NotRequired[str | None]
-    is_name: NotRequired[bool]
-    is_command: NotRequired[bool]
+    note: Absent[str] = None
+    state: Absent[str] = None
+    is_name: Absent[bool] = None
+    is_command: Absent[bool] = None
 
 
-class TokenRow(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class TokenRow(Record):
     """A token of <timbre-tokens>."""
 
     id: str
@@ -32,41 +41,39 @@ class TokenRow(TypedDict):
     used_s: float | None
 
 
-class Facts(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Facts(Record):
     """Data of <timbre-facts>. otherwise: what stands in place of no rows."""
 
     rows: Sequence[FactRow]
-    otherwise: NotRequired[str]
+    otherwise: Absent[str] = None
 
 
-class TokenId(TypedDict):
-    """What <timbre-tokens> tells."""
-
-    id: str
-
-
-class Track(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Track(Record):
     """A track of <timbre-player>. names: what of the label is in the words of others; offset_s: where on the timeline
     it begins; outline: heights 0..99 of its waveform."""
 
     label: str
     url: str
-    outline: NotRequired[Sequence[int]]
-    offset_s: NotRequired[float]
-    names: NotRequired[Sequence[str]]
-    note: NotRequired[str | None]
-    downloads: NotRequired[Sequence[Download]]
+    outline: Absent[Sequence[int]] = None
+    offset_s: Absent[float] = None
+    names: Absent[Sequence[str]] = None
+    note: Absent[str] = None
+    downloads: Absent[Sequence[Download]] = None
 
 
-class PlayerData(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class PlayerData(Record):
     """Data of <timbre-player>. chosen: the index of a track."""
 
     id: str
     tracks: Sequence[Track]
-    chosen: NotRequired[int]
+    chosen: Absent[int] = None
 
 
-class CurveLine(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class CurveLine(Record):
     """A line of a chart. points: epoch and value of each."""
 
     label: str
@@ -75,7 +82,8 @@ class CurveLine(TypedDict):
     marks: bool
 
 
-class Chart(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Chart(Record):
     """A chart of <timbre-curves>."""
 
     title: str
@@ -83,7 +91,8 @@ class Chart(TypedDict):
     lines: Sequence[CurveLine]
 
 
-class CurvesData(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class CurvesData(Record):
     """Data of <timbre-curves>. epochs: the whole width; kept, chosen: epochs; choices: epochs that can be chosen."""
 
     epochs: int
@@ -94,41 +103,19 @@ class CurvesData(TypedDict):
 
 
 class AskedOfTask(TypedDict, total=False):
-    """What <timbre-tasks> tells: what to do with a task, or with several; faders: that the browser has, by take."""
+    """What <timbre-tasks> tells: what to do with a task, or with several; or a format to make of a track, its label;
+    faders: that the browser has, by take."""
 
     id: str
     action: str
     ids: Sequence[str]
     faders: Mapping[str, object]
-
-
-class AskedDownload(TypedDict):
-    """What <timbre-tasks> tells: a format to make of a track that a task's player has."""
-
-    id: str
     index: int
     label: str
 
 
-class ChosenEpoch(TypedDict):
-    """What <timbre-curves> tells."""
-
-    epoch: int
-
-
-class ChosenVoice(TypedDict):
-    """What <timbre-voices> tells."""
-
-    id: str
-
-
-class ChosenTrack(TypedDict):
-    """What <timbre-player> tells."""
-
-    index: int
-
-
-class VoiceHead(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class VoiceHead(Record):
     """Data of <timbre-voice>. kind: words that describe it."""
 
     name: str
@@ -136,7 +123,7 @@ class VoiceHead(TypedDict):
     kind: Sequence[str]
     description: str
     traits: Sequence[str]
-    avatar: NotRequired[Avatar]
-    uses: NotRequired[Sequence[str]]
-    state: NotRequired[str]
-    demo: NotRequired[bool]
+    avatar: Absent[Avatar] = None
+    uses: Absent[Sequence[str]] = None
+    state: Absent[str] = None
+    demo: Absent[bool] = None

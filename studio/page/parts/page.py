@@ -46,13 +46,6 @@ class InTurn(TypedDict):
     concurrency_limit: int
 
 
-class InTurnOrNot(TypedDict, total=False):
-    """The same where they may be left out."""
-
-    concurrency_id: str
-    concurrency_limit: int
-
-
 class Latest(TypedDict):
     """The option of events of which the last one counts."""
 

@@ -42,21 +42,21 @@ _TITLES = {  # by style
 
 def heading(view: ResultView) -> str:
     """Return the title of a conversion and how it was made, as HTML."""
-    facts = [shift_text(view["transpose"])]
-    if view["untrained"]:
+    facts = [shift_text(view.transpose)]
+    if view.untrained:
         facts.append(UNTRAINED)
-    if view["edited"]:
+    if view.edited:
         facts.append(tr("edited"))
-    voices = joined(tr(", "), [name for name, _ in view["parts"]] or [str(view["voice"])])
-    title = _TITLES[view["style"] or "melodic"].format(file_name=view["file_name"], voice=voices)
+    voices = joined(tr(", "), [name for name, _ in view.parts] or [str(view.voice)])
+    title = _TITLES[view.style or "melodic"].format(file_name=view.file_name, voice=voices)
     return f"<h2>{markup(title)}</h2><p>{markup(joined(tr(', '), facts))}</p>"
 
 
 def octaves_text(view: ResultView) -> str | None:
     """Return that the voices of a song sing in different octaves, and what to do about it; None where they do not."""
-    if len({semitones for _, semitones in view["parts"]}) < 2:
+    if len({semitones for _, semitones in view.parts}) < 2:
         return None
-    keys = [joined(": ", (name, shift_text(semitones))) for name, semitones in view["parts"]]
+    keys = [joined(": ", (name, shift_text(semitones))) for name, semitones in view.parts]
     return tr(
         'The voices sing in different octaves ({keys}). For the same one, tick "{switch}" and convert again.',
         keys=joined(tr(", "), keys),
@@ -75,17 +75,17 @@ def scores_table(takes: Sequence[ShownTake]) -> str:
 
 def progress_line(view: ResultView) -> str:
     """Return how far a conversion is that has not ended, in a line."""
-    if view["is_ending"]:
+    if view.is_ending:
         return tr("Cancelling")
-    if view["state"] != "running":
-        if not view["ahead"]:
+    if view.state != "running":
+        if not view.ahead:
             return tr("Starting")
         return joined(
-            tr(", "), filter(None, [tr("Waiting: {ahead} ahead", ahead=view["ahead"]), time_until(view["starts_in_s"])])
+            tr(", "), filter(None, [tr("Waiting: {ahead} ahead", ahead=view.ahead), time_until(view.starts_in_s)])
         )
-    done = f"{100 * view['progress']:.0f} %"
-    time = time_left(view["left_s"]) or time_taken(view["taken_s"])
-    return joined(tr(", "), filter(None, [view["message"] or tr("converting"), done, time]))
+    done = f"{100 * view.progress:.0f} %"
+    time = time_left(view.left_s) or time_taken(view.taken_s)
+    return joined(tr(", "), filter(None, [view.message or tr("converting"), done, time]))
 
 
 def labelled(label: str, name: str, starred: bool) -> str:
@@ -148,10 +148,10 @@ def _best(is_best: bool) -> str | None:
 
 
 def _row(take: ShownTake) -> str:
-    scores = take["scores"]
+    scores = take.scores
     values = [_written(name, scores.get(name), scores.get("pitch_seconds")) for name, *_ in _COLUMNS]
     cells = "".join(f"<td>{markup(value)}</td>" for value in values)
-    return f'<tr><th scope="row">{markup(tr("Take {number}", number=take["number"]))}</th>{cells}</tr>'
+    return f'<tr><th scope="row">{markup(tr("Take {number}", number=take.number))}</th>{cells}</tr>'
 
 
 def _written(name: str, value: float | None, pitch_seconds: float | None) -> str:

@@ -16,15 +16,11 @@ def track_choice(elem_id: str) -> gr.Dropdown:
 
 def shown_choice(view: AnalysisView | None) -> gr.Dropdown:
     """Return the list for a recording; hidden for one with a single track, and for none."""
-    found = view["tracks"] if view else None
+    found = view.tracks if view else None
     if found is None:
         return gr.Dropdown(visible=False)
-    choices = [
-        _choice(one["number"], one["title"], one["language"], one["encoding"])
-        for one in found["tracks"]
-        if one["is_readable"]
-    ]
-    return gr.Dropdown(choices=choices, value=found["read"], visible=True)
+    choices = [_choice(one.number, one.title, one.language, one.encoding) for one in found.tracks if one.is_readable]
+    return gr.Dropdown(choices=choices, value=found.read, visible=True)
 
 
 def offered_choice(found: TrackChoice | None) -> gr.Dropdown:

@@ -7,7 +7,7 @@ from typing import Unpack
 import gradio as gr
 from gradio.blocks import Block
 
-from studio.page.parts.page import InTurnOrNot, Page, Updates, Visit
+from studio.page.parts.page import Options, Page, Updates, Visit
 from studio.page.parts.values import Values
 
 
@@ -28,13 +28,14 @@ class WatchedTask:
         outputs: Sequence[Block] = (),
         notice: gr.HTML | None = None,
         tab: gr.Tab | None = None,
-        **options: Unpack[InTurnOrNot],
+        **options: Unpack[Options],
     ) -> None:
         """Let `look` answer each time, wired as with `page.on`, but never while it is still answering.
 
         tab: where the watch ends as soon as another tab is shown.
         """
-        page.on(self.timer.tick, look, inputs, outputs, notice, trigger_mode="once", **options)
+        once: Options = {**options, "trigger_mode": "once"}
+        page.on(self.timer.tick, look, inputs, outputs, notice, **once)
         if tab is not None:
 
             def leave(visit: Visit, to: Mapping[str, object]) -> Updates:

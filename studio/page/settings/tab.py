@@ -134,13 +134,13 @@ class SettingsTab:
 
     def _listed(self, visit: Visit, made: dict[str, str] | None = None) -> Values:
         found = visit.do(tokens_view)
-        is_last = not visit.account.is_local and sum(one["state"] == "valid" for one in found) == 1
+        is_last = not visit.account.is_local and sum(one.state == "valid" for one in found) == 1
         data = {"made": made, "tokens": token_rows(found)} | ({"warning": _LAST_TOKEN} if is_last else {})
         return {self._tokens: shown(data)}
 
     def _checked(self, visit: Visit) -> Values:
         found = visit.do(checkup_view)
-        is_active = found is not None and found["state"] in ("queued", "running")
+        is_active = found is not None and found.state in ("queued", "running")
         return {
             self._findings: shown({"rows": finding_rows(found), "otherwise": _NOT_CHECKED}),
             self._check: gr.Button(tr("Checking …") if is_active else _CHECK, interactive=not is_active),
@@ -149,12 +149,12 @@ class SettingsTab:
 
     def _make_token(self, visit: Visit, name: str, expiry: str) -> Updates:
         made, secret = visit.do(make_token, name.strip() or "unnamed", _EXPIRY[expiry])
-        return {self._name: "", **self._listed(visit, {"name": made["name"], "secret": secret})}
+        return {self._name: "", **self._listed(visit, {"name": made.name, "secret": secret})}
 
     def _revoke(self, visit: Visit, data: TokenId) -> Updates:
         revoked = visit.do(withdraw_token, str(data.get("id")))
         return {
-            self._token_notice: inform(tr("Token '{name}' has been revoked.", name=revoked["name"])),
+            self._token_notice: inform(tr("Token '{name}' has been revoked.", name=revoked.name)),
             **self._listed(visit),
         }
 

@@ -125,7 +125,7 @@ class Panel:
 
     def view(self, visit: Visit, model: str | None) -> TrainingView | None:
         """Return everything known of a voice's training; None for a missing or untrainable voice."""
-        if model not in [one["id"] for one in visit.do(trainable_view)]:
+        if model not in [one.id for one in visit.do(trainable_view)]:
             return None
         return visit.do(training_view, str(model), visit.base_url, visit.now_s)
 
@@ -143,7 +143,7 @@ class Panel:
         if view is None:
             return now | listed | self._nothing(bool(voices))
         busy = is_active(view)
-        is_done = view["state"] == "completed" and not busy
+        is_done = view.state == "completed" and not busy
         now |= {
             self.create: gr.Button(visible=False),
             self.state: shown({"rows": state_rows(view)}),
@@ -153,7 +153,7 @@ class Panel:
                 start_label(view), interactive=not busy, variant="secondary" if is_done else "primary", visible=True
             ),
             self.stop: gr.Button(visible=busy),
-            self.afresh: gr.Button(visible=view["begun"] and not busy),
+            self.afresh: gr.Button(visible=view.begun and not busy),
         }
         if signature(view) == given[self.drawn] and not again:
             return now
@@ -176,14 +176,14 @@ class Panel:
         given = Given({**given, self.voice: model, self.chosen: None})
         if view is None:
             return self.show(visit, given, again=True)
-        if not (view["begun"] or view["timed"] or view["estimating"] or is_active(view)):
-            visit.do(start_estimate, view["id"])
+        if not (view.begun or view.timed or view.estimating or is_active(view)):
+            visit.do(start_estimate, view.id)
         given |= {self.made["epochs"]: min(proposed_epochs(view), visit.studio.service.epochs_at_most)}
         return self.restore(visit, given, view)
 
     def restore(self, visit: Visit, given: Given, view: TrainingView) -> Values:
         """Show the given voice and settings."""
-        fixed = self.fixed if view["begun"] else []
+        fixed = self.fixed if view.begun else []
         return {
             self.chosen: given[self.chosen],
             **{one: gr.update(value=given[one], interactive=one not in fixed) for one in self.made.values()},
@@ -198,16 +198,16 @@ class Panel:
 
     def offer(self, view: TrainingView | None, part: str | None, chosen: int | None) -> gr.Button:
         """Return the button that makes the checkpoint that is heard the voice."""
-        if view is None or not view["evaluations"]:
+        if view is None or not view.evaluations:
             return gr.Button(visible=False)
-        return offered(view["evaluations"], audible_epoch(view, part, chosen), epoch_in_use(view), is_active(view))
+        return offered(view.evaluations, audible_epoch(view, part, chosen), epoch_in_use(view), is_active(view))
 
     def _listed(self, voices: Sequence[TrainableVoice], view: TrainingView | None) -> Values:
         choices = [choice_of(one) for one in voices]
-        return {self.voice: gr.Dropdown(choices=choices, value=view["id"] if view else None)}
+        return {self.voice: gr.Dropdown(choices=choices, value=view.id if view else None)}
 
     def _drawing(self, view: TrainingView, given: Given) -> Values:
-        parts = [(one["label"], one["name"]) for one in view["parts"]] if view["evaluations"] else []
+        parts = [(one.label, one.name) for one in view.parts] if view.evaluations else []
         names = [name for _, name in parts]
         asked, chosen = given.read(self.part, str), given.read(self.chosen, int)
         part = asked if asked in names else names[0] if names else None

@@ -83,7 +83,7 @@ class TrainTab:
             values: Values = {panel.made[name]: value for name, value in kept["settings"].items() if name in panel.made}
             return panel.restore(visit, Given({**given, panel.voice: kept["voice"], **values}), view)
         voices = visit.do(trainable_view)
-        busy = [one["id"] for one in voices if one["state"] == "training" or len(voices) == 1]
+        busy = [one.id for one in voices if one.state == "training" or len(voices) == 1]
         return panel.choose(visit, given, busy[0] if busy else None)
 
     def _choose(self, visit: Visit, given: Given) -> Updates:
@@ -106,22 +106,22 @@ class TrainTab:
             sentence = _GONE if given[panel.voice] else CHOOSE
             return panel.show(visit, given, again=True) | {panel.notice: inform(sentence)}
         epochs, settings = panel.values(given)
-        answer = visit.do(start_training, view["id"], epochs, given_settings(view, settings))
+        answer = visit.do(start_training, view.id, epochs, given_settings(view, settings))
         now = panel.show(visit, given, again=True)
         if answer["status"] == "completed":
             sentence = ntr(
                 "{name} is already trained for {epochs} epoch. Set a higher number to continue.",
                 "{name} is already trained for {epochs} epochs. Set a higher number to continue.",
-                epochs=view["epochs"],
-                name=view["name"],
+                epochs=view.epochs,
+                name=view.name,
             )
             now[panel.notice] = inform(sentence)
         return now | {control: gr.update(interactive=False) for control in panel.fixed}
 
     def _stop(self, visit: Visit, given: Given) -> Updates:
         view = self._view(visit, given)
-        if view is not None and view["task"] and is_active(view):
-            visit.do(cancel_task, view["task"]["id"], visit.base_url, visit.now_s)
+        if view is not None and view.task and is_active(view):
+            visit.do(cancel_task, view.task.id, visit.base_url, visit.now_s)
         return self._panel.show(visit, given) | {self._panel.notice: inform(_STOPPING)}
 
     def _measure(self, visit: Visit, given: Given) -> Updates:
@@ -143,7 +143,7 @@ class TrainTab:
         panel, task_id = self._panel, str(data.get("id"))
         if data.get("action") == "train":
             waiting = visit.do(queue_view, visit.base_url, visit.now_s)
-            model = next((task["model"] for task in waiting if task["id"] == task_id), given.read(panel.voice, str))
+            model = next((task.model for task in waiting if task.id == task_id), given.read(panel.voice, str))
             return panel.choose(visit, given, model)
         visit.do(cancel_task, task_id, visit.base_url, visit.now_s)
         return panel.show(visit, given)

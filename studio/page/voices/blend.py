@@ -36,7 +36,7 @@ class Blend(NewVoiceForm):
 
     def offered(self, voices: Sequence[VoiceCardView]) -> Values:
         """Return updates with the voices available for blending."""
-        ready = [(voice["name"], voice["id"]) for voice in voices if voice["state"] == "completed"]
+        ready = [(voice.name, voice.id) for voice in voices if voice.state == "completed"]
         return {self.first: gr.Dropdown(choices=ready), self.second: gr.Dropdown(choices=ready)}
 
     def _start(self, visit: Visit, one: str | None, other: str | None, percent: float, called: str | None) -> Updates:

@@ -46,33 +46,33 @@ class Checkpoints:
             self.heard: None,
             self.epochs: [],
         }
-        if not voice["has_recordings"]:
+        if not voice.has_recordings:
             return none
-        view = visit.do(training_view, voice["id"], visit.base_url, visit.now_s)
-        parts = {one["name"]: one["label"] for one in view["parts"]}
-        if not parts or not view["evaluations"]:
+        view = visit.do(training_view, voice.id, visit.base_url, visit.now_s)
+        parts = {one.name: one.label for one in view.parts}
+        if not parts or not view.evaluations:
             return none
         part = part if part is not None and part in parts else next(iter(parts))
         now = _epoch_in_use(voice)
-        kept = next((line["epoch"] for line in view["evaluations"] if line["kept"]), None)
+        kept = next((line["epoch"] for line in view.evaluations if line["kept"]), None)
         return {
             self.place: gr.Accordion(visible=True),
             self.course: shown(curves(view, now)),
             self.part: gr.Dropdown([(label, name) for name, label in parts.items()], value=part),
             self.said: silent(),
-            **self.offer_sounds(voice["id"], view, part, kept if now is None else now, now),
+            **self.offer_sounds(voice.id, view, part, kept if now is None else now, now),
         }
 
     def offer_sounds(self, model: str, view: Auditions, part: str, epoch: int | None, in_use: int | None) -> Values:
         """Return updates that offer the sounds of a part, with `epoch` selected. in_use: the epoch of the voice."""
-        lines = side_by_side([line for line in view["evaluations"] if part in line["sounds"]], epoch)
+        lines = side_by_side([line for line in view.evaluations if part in line["sounds"]], epoch)
         epochs = [line["epoch"] for line in lines]
-        original = next(one for one in view["parts"] if one["name"] == part)
-        tracks: list[Track] = [{"label": tr("Original"), "url": original["url"]}]
-        tracks += [{"label": _label(line), "url": line["sounds"][part], "note": _note(line, in_use)} for line in lines]
+        original = next(one for one in view.parts if one.name == part)
+        tracks: list[Track] = [Track(label=tr("Original"), url=original.url)]
+        tracks += [Track(label=_label(line), url=line["sounds"][part], note=_note(line, in_use)) for line in lines]
         place = 1 + epochs.index(epoch) if epoch in epochs else 0
-        data: PlayerData = {"id": f"checkpoints-{model}-{part}", "tracks": tracks, "chosen": place}
-        offer = offered(view["evaluations"], epoch, in_use)
+        data: PlayerData = PlayerData(id=f"checkpoints-{model}-{part}", tracks=tracks, chosen=place)
+        offer = offered(view.evaluations, epoch, in_use)
         return {self.player: shown(data), self.epochs: epochs, self.heard: epoch, self.choose: offer}
 
     def _look(self, visit: Visit, model: str) -> tuple[Auditions, int | None]:
@@ -93,7 +93,7 @@ class Checkpoints:
         place = int(data["index"]) - 1
         epoch = epochs[place] if 0 <= place < len(epochs) else None
         heard, in_use = self._look(visit, model)
-        return {self.heard: epoch, self.choose: offered(heard["evaluations"], epoch, in_use)}
+        return {self.heard: epoch, self.choose: offered(heard.evaluations, epoch, in_use)}
 
     def _other_checkpoint(self, visit: Visit, data: ChosenEpoch, model: str | None, name: str | None) -> Updates:
         return self._other_part(visit, model, name, data["epoch"])
@@ -111,7 +111,7 @@ def side_by_side(lines: Sequence[Audition], epoch: int | None) -> list[Audition]
 
 
 def _epoch_in_use(voice: VoiceDetails) -> int | None:
-    epoch = voice["learned"].get("best_epoch")
+    epoch = voice.learned.get("best_epoch")
     return epoch if isinstance(epoch, int) else None
 
 

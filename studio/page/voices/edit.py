@@ -58,9 +58,9 @@ class Edit:
     def offered(self, voice: VoiceDetails) -> Values:
         """Return updates that offer the actions, and leave open what is open."""
         return {
-            self.edit: gr.Button(visible=not voice["demo"]),
-            self.export: gr.Button(visible=voice["state"] in ("completed", TRAIN_AGAIN) or bool(voice["preview_url"])),
-            self.ask: gr.Button(visible=not voice["demo"]),
+            self.edit: gr.Button(visible=not voice.demo),
+            self.export: gr.Button(visible=voice.state in ("completed", TRAIN_AGAIN) or bool(voice.preview_url)),
+            self.ask: gr.Button(visible=not voice.demo),
         }
 
     def save(self, visit: Visit, given: Given, model: str) -> None:
@@ -89,10 +89,10 @@ class Edit:
 
 def _question(voice: VoiceDetails) -> str:
     """Return the question before deleting, which names what is deleted, as HTML."""
-    count = len((voice["data_report"] or {}).get("recordings", ()))
-    name, is_trained = voice["name"], bool(voice["training"]["history"])
+    count = len((voice.data_report or {}).get("recordings", ()))
+    name, is_trained = voice.name, bool(voice.training.history)
     question = tr("Delete {name}?", name=name)
-    if voice["has_recordings"] and count:
+    if voice.has_recordings and count:
         question = ntr(
             "Delete {name} and its {count} recording?",
             "Delete {name} and its {count} recordings?",
@@ -106,7 +106,7 @@ def _question(voice: VoiceDetails) -> str:
                 count=count,
                 name=name,
             )
-    elif voice["has_recordings"]:
+    elif voice.has_recordings:
         question = (
             tr("Delete {name}, its recordings and its training?", name=name)
             if is_trained

@@ -1,8 +1,7 @@
 """The import of a package, with a question first if a voice of its name is already here."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import gradio as gr
 
@@ -12,7 +11,7 @@ from engine.voices.card_rules import RVC
 from studio.actions.rvc_models import INDEX, RvcFiles, contentvec, is_rvc_model
 from studio.actions.uploads import refuse_large
 from studio.actions.voices.cards import VoiceDetails
-from studio.actions.voices.packages import free_name, import_model, namesakes, replace_model
+from studio.actions.voices.packages import Namesake, free_name, import_model, namesakes, replace_model
 from studio.errors import NotReadable
 from studio.languages.reading import said
 from studio.page.parts.install import InstallOffer, InstallWords
@@ -49,7 +48,7 @@ class Import:
 
     def offered(self, voice: VoiceDetails) -> Values:
         """Return updates that show what a model of RVC still needs."""
-        needs = voice["kind"] == RVC and not self.contentvec.is_installed
+        needs = voice.kind == RVC and not self.contentvec.is_installed
         return {self.rvc: gr.Accordion(open=True)} if needs else {}
 
     def close(self) -> Values:
@@ -103,8 +102,8 @@ def _contentvec_words() -> InstallWords:
     )
 
 
-def _own(voices: Sequence[Mapping[str, Any]]) -> list[str]:
-    return [str(voice["id"]) for voice in voices if not voice["demo"]]
+def _own(voices: Sequence[Namesake]) -> list[str]:
+    return [voice.id for voice in voices if not voice.demo]
 
 
 def _sorted(files: Sequence[str]) -> tuple[Path, Path | None]:
@@ -119,7 +118,7 @@ def _sorted(files: Sequence[str]) -> tuple[Path, Path | None]:
     return packages[0], indexes[0] if indexes and indexes != packages else None
 
 
-def _question(name: str, there: Sequence[Mapping[str, Any]]) -> str:
+def _question(name: str, there: Sequence[Namesake]) -> str:
     shown = f"<strong>{markup(name)}</strong>"
     if len(_own(there)) == 1:
         text = tr(

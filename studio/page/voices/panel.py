@@ -6,7 +6,7 @@ from engine.texts import tr
 from studio.actions.voices.cards import VoiceDetails
 from studio.actions.voices.datasets import examination_view
 from studio.page.parts.element import element, shown
-from studio.page.parts.element_data import PlayerData
+from studio.page.parts.element_data import PlayerData, Track
 from studio.page.parts.markup import markup
 from studio.page.parts.page import Visit
 from studio.page.parts.values import Values
@@ -39,8 +39,8 @@ class Panel:
             self.head: shown(head(voice)),
             self.preview: shown(_preview(voice)),
             self.range: _picture(range_picture(voice)),
-            self.convert: gr.Button(visible=voice["state"] == "completed" or voice["untrained"]),
-            self.train: gr.Button(_train_label(voice), visible=voice["has_recordings"]),
+            self.convert: gr.Button(visible=voice.state == "completed" or voice.untrained),
+            self.train: gr.Button(_train_label(voice), visible=voice.has_recordings),
         }
 
 
@@ -63,16 +63,16 @@ class Details:
 
     def show(self, visit: Visit, voice: VoiceDetails) -> Values:
         """Return updates that show the recordings of a voice and the results of its training."""
-        learned, report = training_rows(voice), voice["data_report"]
+        learned, report = training_rows(voice), voice.data_report
         status, is_active = "", False
-        if report is None and voice["has_recordings"]:
-            task = visit.do(examination_view, voice["id"])
-            is_active = task["state"] in ("queued", "running")
-            status = _CHECKING if is_active else task["error"] or _UNCHECKED
+        if report is None and voice.has_recordings:
+            task = visit.do(examination_view, voice.id)
+            is_active = task.state in ("queued", "running")
+            status = _CHECKING if is_active else task.error or _UNCHECKED
         label = tr("Recordings: {words}", words=_WORDS[report["verdict"]]) if report else tr("Recordings")
         return {
             self.about: shown(about(voice)),
-            self.recordings: gr.Accordion(label, visible=voice["has_recordings"]),
+            self.recordings: gr.Accordion(label, visible=voice.has_recordings),
             self.examined: gr.HTML(value=f"<p>{markup(status)}</p>", visible=bool(status)),
             self.examine: gr.Button(visible=bool(status) and not is_active),
             self.report: shown(report),
@@ -84,12 +84,11 @@ class Details:
 
 def _preview(voice: VoiceDetails) -> PlayerData | None:
     """Return data of <timbre-player>; None without a preview."""
-    if voice["preview_url"] is None:
+    if voice.preview_url is None:
         return None
-    return {
-        "id": f"voice-{voice['id']}",
-        "tracks": [{"label": voice["name"], "names": [voice["name"]], "url": voice["preview_url"]}],
-    }
+    return PlayerData(
+        id=f"voice-{voice.id}", tracks=[Track(label=voice.name, names=[voice.name], url=voice.preview_url)]
+    )
 
 
 def _picture(drawn: str) -> gr.HTML:
@@ -97,6 +96,6 @@ def _picture(drawn: str) -> gr.HTML:
 
 
 def _train_label(voice: VoiceDetails) -> str:
-    if voice["state"] == "training":
+    if voice.state == "training":
         return tr("Follow training")
-    return tr("Continue training") if voice["training"]["current_epoch"] else tr("Train this voice")
+    return tr("Continue training") if voice.training.current_epoch else tr("Train this voice")

@@ -27,7 +27,7 @@ _SCORES = (
 
 def range_picture(voice: VoiceDetails) -> str:
     """Draw the range of a voice on a keyboard; return nothing while it is unknown."""
-    notes = voice.get("vocal_range")
+    notes = voice.vocal_range
     if not notes:
         return ""
     low, high = note_number(notes["min"]), note_number(notes["max"])
@@ -56,60 +56,58 @@ def report_picture(report: ReportedData) -> str:
 
 def head(voice: VoiceDetails) -> VoiceHead:
     """Return data of <timbre-voice>."""
-    badge = tr("built-in") if voice["demo"] else BADGES.get(voice["state"], "")
-    return {
-        "name": voice["name"],
-        "avatar": voice["avatar"],
-        "uses": voice["uses"],
-        "state": voice["state"],
-        "badge": badge,
-        "kind": [word for word in _kinds(voice) if word and word not in ("other", "adult")],
-        "demo": voice["demo"],
-        "description": voice["description"],
-        "traits": voice["traits"],
-    }
+    badge = tr("built-in") if voice.demo else BADGES.get(voice.state, "")
+    return VoiceHead(
+        name=voice.name,
+        avatar=voice.avatar,
+        uses=voice.uses,
+        state=voice.state,
+        badge=badge,
+        kind=[word for word in _kinds(voice) if word and word not in ("other", "adult")],
+        demo=voice.demo,
+        description=voice.description,
+        traits=voice.traits,
+    )
 
 
 def _kinds(voice: VoiceDetails) -> tuple[str | None, ...]:
-    return None if SPEAKS in voice["uses"] else voice["voice_type"], voice["gender"], voice["age"], voice["genre"]
+    return None if SPEAKS in voice.uses else voice.voice_type, voice.gender, voice.age, voice.genre
 
 
 def about(voice: VoiceDetails) -> Facts:
     """Return data of <timbre-facts>: licence, source and consent."""
-    consent = voice["consent"]
+    consent = voice.consent
     rows = [
-        (tr("Licence"), voice["licence"], ""),
-        (tr("Source"), voice["source"], ""),
-        (tr("Consent"), consent.get("statement", ""), consent_line(consent, voice["consent_origin"])),
-        (tr("Taught by"), _teacher(voice["taught_by"]), ""),
-        (tr("Blended from"), _parts(voice["learned"].get("blend")), ""),
-        (tr("ID"), voice["id"], tr("for the command line and the API")),
+        (tr("Licence"), voice.licence, ""),
+        (tr("Source"), voice.source, ""),
+        (tr("Consent"), consent.get("statement", ""), consent_line(consent, voice.consent_origin)),
+        (tr("Taught by"), _teacher(voice.taught_by), ""),
+        (tr("Blended from"), _parts(voice.learned.get("blend")), ""),
+        (tr("ID"), voice.id, tr("for the command line and the API")),
     ]
     named = {tr("Licence"), tr("Source"), tr("Blended from"), "ID"}  # in the words of others
-    return {
-        "rows": [
-            {"label": label, "value": value, "note": note, "is_name": label in named}
-            for label, value, note in rows
-            if value
+    return Facts(
+        rows=[
+            FactRow(label=label, value=value, note=note, is_name=label in named) for label, value, note in rows if value
         ]
-    }
+    )
 
 
 def training_rows(voice: VoiceDetails) -> list[FactRow]:
     """Return rows of <timbre-facts> about the last training; none for an untrained voice."""
-    learned = voice["learned"]
+    learned = voice.learned
     rows: list[FactRow] = []
-    if voice["error"]:
-        label = tr("Conversion") if voice["kind"] == RVC else tr("Last training")
-        rows.append({"label": label, "value": voice["error"], "state": "bad"})
+    if voice.error:
+        label = tr("Conversion") if voice.kind == RVC else tr("Last training")
+        rows.append(FactRow(label=label, value=voice.error, state="bad"))
     if isinstance(minutes := learned.get("minutes"), int | float):
         rows.append(
-            {
-                "label": tr("Trained on"),
-                "value": ntr(
+            FactRow(
+                label=tr("Trained on"),
+                value=ntr(
                     "{minutes} minute of recordings", "{minutes} minutes of recordings", minutes=numeral(minutes, "g")
                 ),
-            }
+            )
         )
     if "best_epoch" in learned:
         how = tr("chosen by ear") if learned.get("chosen") else tr("best score")
@@ -118,21 +116,21 @@ def training_rows(voice: VoiceDetails) -> list[FactRow]:
             best_epoch=learned["best_epoch"],
             value=learned.get("epochs", learned["best_epoch"]),
         )
-        rows.append({"label": tr("Checkpoint"), "value": value, "note": how})
+        rows.append(FactRow(label=tr("Checkpoint"), value=value, note=how))
     found = learned.get("scores")
     scores = found if isinstance(found, dict) else {}
     for name, label, note in _SCORES:
         if isinstance(score := scores.get(name), int | float):
             is_error = name == "pitch_error_cents"
             value = tr("{score} cents", score=numeral(score, ".0f")) if is_error else numeral(score, ".2f")
-            rows.append({"label": label, "value": value, "note": note})
+            rows.append(FactRow(label=label, value=value, note=note))
     if learned:
-        rows += [{"label": tr("Scores"), "value": line, "note": _HELD_OUT} for line in score_lines(voice)]
+        rows += [FactRow(label=tr("Scores"), value=line, note=_HELD_OUT) for line in score_lines(voice)]
     return rows
 
 
 def _teacher(taught: TaughtBy | None) -> str:
-    return tr("{name}, imported from {file}", name=taught["name"], file=taught["file"]) if taught else ""
+    return tr("{name}, imported from {file}", name=taught.name, file=taught.file) if taught else ""
 
 
 def _parts(blend: object) -> str:

@@ -1,6 +1,7 @@
 """The Voices tab: the library, where voices are played, edited, exported, imported, blended and deleted."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import gradio as gr
@@ -133,13 +134,13 @@ class VoicesTab:
     def _library(self, visit: Visit, model: str | None) -> Values:
         """Show all voices, and this one of them or the first."""
         voices = visit.do(voice_cards, visit.base_url, visit.now_s, ready_only=False)
-        known = [voice["id"] for voice in voices]
+        known = [voice.id for voice in voices]
         model = model if model is not None and model in known else str(known[0])  # there are always the demo voices
         return {self._chosen: model, **self._listing(voices, model), **self._one(visit, model)}
 
     def _listing(self, voices: Sequence[VoiceCardView], model: str | None) -> Values:
         """Show the cards and choose this one; None keeps the choice."""
-        badged = [{**voice, "state": BADGES.get(voice["state"], voice["state"])} for voice in voices]
+        badged = [replace(voice, state=BADGES.get(voice.state, voice.state)) for voice in voices]
         data = {"voices": badged, **({"chosen": model} if model else {})}
         return {self._cards: shown(data), **self._blend.offered(voices), self._listed: _changing(voices)}
 
@@ -166,13 +167,13 @@ class VoicesTab:
         if model is None or (looked_at and looked_at[0][0] != model):  # another voice was chosen meanwhile
             return None
         voices = visit.do(voice_cards, visit.base_url, visit.now_s, ready_only=False)
-        if model not in [voice["id"] for voice in voices]:
+        if model not in [voice.id for voice in voices]:
             return self._library(visit, None) | {self._notice: inform(_GONE)}
         updates = self._listing(voices, None) if _changing(voices) != listed else {}
         voice = visit.do(voice_details, model, visit.base_url, visit.now_s)
         if _changing_of(voice) != looked_at:
             updates |= self._described(visit, voice) | self._edit.offered(voice)
-        return updates | self._busy.begin(_is_busy(voice) or any(one["state"] == "training" for one in voices))
+        return updates | self._busy.begin(_is_busy(voice) or any(one.state == "training" for one in voices))
 
     def _choose(self, visit: Visit, data: ChosenVoice) -> Updates:
         try:
@@ -199,11 +200,11 @@ class VoicesTab:
         voice = visit.do(voice_details, model, "", visit.now_s)
         stated = tr(
             "Licence: {licence}. Source: {source}.",
-            licence=voice["licence"] or tr("not specified"),
-            source=voice["source"] or tr("not specified"),
+            licence=voice.licence or tr("not specified"),
+            source=voice.source or tr("not specified"),
         )
-        stated += " " + tr("Consent: {consent}.", consent=consent_line(voice["consent"], voice["consent_origin"]))
-        said = inform(tr("{name} has been imported. {stated}", name=voice["name"], stated=stated))
+        stated += " " + tr("Consent: {consent}.", consent=consent_line(voice.consent, voice.consent_origin))
+        said = inform(tr("{name} has been imported. {stated}", name=voice.name, stated=stated))
         return self._library(visit, model) | self._import.close() | {self._notice: said}
 
     def _save(self, visit: Visit, given: Given) -> Updates:
@@ -242,14 +243,14 @@ class VoicesTab:
 
 def _changing(voices: Sequence[VoiceCardView] | Sequence[VoiceDetails]) -> Changing:
     """Return what differs once a voice was edited or trained."""
-    return [[voice["id"], voice["name"], voice["state"]] for voice in voices]
+    return [[voice.id, voice.name, voice.state] for voice in voices]
 
 
 def _changing_of(voice: VoiceDetails) -> Changing:
     """Return what differs once the chosen voice was edited or a worker has finished with it."""
-    return [[*_changing([voice])[0], voice["data_report"] is None]]
+    return [[*_changing([voice])[0], voice.data_report is None]]
 
 
 def _is_busy(voice: VoiceDetails) -> bool:
     """Whether a worker may be training the voice or checking its recordings."""
-    return voice["state"] == "training" or (voice["has_recordings"] and voice["data_report"] is None)
+    return voice.state == "training" or (voice.has_recordings and voice.data_report is None)

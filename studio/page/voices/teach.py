@@ -46,7 +46,7 @@ class Teach(NewVoiceForm):
 
     def offered(self, voice: VoiceDetails) -> Values:
         """Return updates that offer it for imported voices alone."""
-        is_imported = voice["kind"] == RVC
+        is_imported = voice.kind == RVC
         shown: Values = {} if is_imported else {self.place: gr.Column(visible=False)}
         return {self.opener: gr.Button(visible=is_imported), **shown}
 

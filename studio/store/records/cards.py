@@ -1,17 +1,19 @@
 """What the row of a voice has of its card, and of the report on its recordings."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal, NotRequired, cast
+from dataclasses import dataclass, fields
+from typing import Annotated, Literal
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from engine.analysis.pitch_statistics import PitchStatistics
 from engine.voices.card import VoiceCard
-from engine.voices.profile import AGES, GENDERS, GENRES, VOICE_TYPES
-from studio.store.records.codec import exact, shown_as
+from engine.voices.profile import AGES, GENDERS, GENRES, VOICE_TYPES, VoiceProfile
+from studio.store.records.codec import Record, shown_as
 
 _MEASURED = ("voice_type", "vocal_range")
+_STATED = tuple(one.name for one in fields(VoiceProfile) if one.name != "other")
 _EMPTY = {"description": "", "traits": [], "licence": "", "source": "", "consent": {}}
 
 
@@ -21,23 +23,19 @@ Genre = Literal[GENRES]  # type: ignore[valid-type]
 VoiceType = Literal[VOICE_TYPES]  # type: ignore[valid-type]
 
 
-@exact
-class VocalRange(TypedDict):
+@dataclass(frozen=True)
+class VocalRange(Record):
     """The notes a voice sings comfortably."""
 
     min: Annotated[str, Field(examples=["A2"])]
     max: Annotated[str, Field(examples=["C5"])]
 
 
-class Identified(TypedDict):
-    """What has an id that people chose."""
+@dataclass(frozen=True, kw_only=True)
+class Voice(Record):
+    """A voice in the list."""
 
     id: Annotated[str, Field(examples=["kathleen"])]
-
-
-class Description(TypedDict):
-    """What is said of a voice."""
-
     name: Annotated[str, Field(examples=["Kathleen"])]
     gender: Gender | None
     age: Age | None
@@ -46,25 +44,11 @@ class Description(TypedDict):
     traits: list[str]
     genre: Genre | None
     voice_type: VoiceType | None
-
-
-@exact
-class Voice(Identified, Description):
-    """A voice in the list."""
-
     vocal_range: Annotated[dict[str, str], shown_as(VocalRange)] | None
 
 
-class Stated(Description):
-    """The same with its terms, without measured fields that are unknown; see `engine.voices.card.VoiceCard`."""
-
-    licence: str
-    source: str
-    consent: dict[str, str]
-    vocal_range: NotRequired[dict[str, str]]
-
-
-class Card(Voice, total=False):
+@dataclass(frozen=True, kw_only=True)
+class Card(Voice):
     """The fields of a card that its row has, as far as they are known; the last ones only those of demo voices."""
 
     licence: str | None
@@ -75,8 +59,8 @@ class Card(Voice, total=False):
     consent_seal: dict[str, str] | None
     spoken_pitch: PitchStatistics | None
     sung_pitch: PitchStatistics | None
-    estimated: Mapping[str, Mapping[str, float]]
-    training: dict[str, object]
+    estimated: Mapping[str, Mapping[str, float]] | None
+    training: Mapping[str, object] | None
 
 
 class ReportedFinding(TypedDict):
@@ -111,16 +95,20 @@ class ReportedData(TypedDict, total=False):
 
 def card_of(card: VoiceCard) -> Card:
     """Return the card of a voice without a row as a row would have it."""
-    fields = {name: getattr(card, name) for name in Card.__annotations__}
-    return cast(Card, {**fields, "estimated": card.values["estimated"]})
+    return known_card({**vars(card), "estimated": card.values["estimated"]})
+
+
+def known_card(values: Mapping[str, object]) -> Card:
+    """Return the card of a row, of any version."""
+    return Card(**{one.name: values.get(one.name) for one in fields(Card)})  # type: ignore[arg-type]
 
 
 def published(card: Card) -> Voice:
     """Return the fields of the published interface's voice model, exactly."""
-    return cast(Voice, {name: card.get(name) for name in Voice.__annotations__})
+    return Voice(**{one.name: getattr(card, one.name) for one in fields(Voice)})
 
 
-def stated(card: Card) -> Stated:
-    """Return the descriptive fields of a card, without measured ones that are unknown."""
-    said = {name: card.get(name) or _EMPTY.get(name) for name in Stated.__annotations__}
-    return cast(Stated, {name: value for name, value in said.items() if value or name not in _MEASURED})
+def stated(card: Card) -> Mapping[str, object]:
+    """Return what is said of a voice, with its terms, without measured fields that are unknown."""
+    said = {name: getattr(card, name) or _EMPTY.get(name) for name in _STATED}
+    return {name: value for name, value in said.items() if value or name not in _MEASURED}

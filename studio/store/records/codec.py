@@ -1,8 +1,9 @@
 """The one place where JSON of the database becomes a record, and the reverse."""
 
 import functools
-from collections.abc import Hashable, Mapping
-from typing import Annotated, TypeVar, cast
+from collections.abc import Callable, Hashable, Mapping
+from enum import Enum
+from typing import Annotated, Never, TypeVar, cast, overload
 
 from pydantic import (
     ConfigDict,
@@ -21,6 +22,14 @@ from studio.errors import StudioError
 
 T = TypeVar("T")
 Json = Mapping[str, JsonValue]
+
+
+class _Left(Enum):
+    OUT = "left out"
+
+
+left_out = cast(Callable[[], Never], lambda: _Left.OUT)  # makes the value of a field whose key is left out
+Maybe = Annotated[T, Field(exclude_if=lambda value: value is _Left.OUT)]  # a field that may have that
 Absent = Annotated[T | None, Field(exclude_if=lambda value: value is None)]  # None: the key is left out
 _EXACT = ConfigDict(extra="forbid")
 exact = with_config(_EXACT)  # of a TypedDict that is published with these fields only
@@ -34,6 +43,22 @@ class Record:
     """Base of records: frozen dataclasses that refuse keys they do not have."""
 
     __pydantic_config__ = _EXACT
+
+
+@overload
+def plain(shown: Record) -> Json: ...
+@overload
+def plain(shown: object) -> object: ...
+def plain(shown: object) -> object:
+    """Return what is shown, a record or what is made of records, as the JSON that services and pages send.
+
+    Its texts stay texts, which are said in the reader's language.
+    """
+    if isinstance(shown, Record):
+        return _adapter(cast(Hashable, type(shown))).dump_python(shown, warnings=False)
+    if isinstance(shown, Mapping):
+        return {name: plain(one) for name, one in shown.items()}
+    return [plain(one) for one in shown] if isinstance(shown, list | tuple) else shown
 
 
 class UnknownRecord(StudioError):

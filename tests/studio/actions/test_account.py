@@ -58,8 +58,8 @@ def done(studio, voice, recording, complete_task):
 def inform(studio, task_id):
     """What it is called wherever it is told: in the result, the history, the file of its take, and beside it."""
     return (
-        result_view(studio, studio.local, task_id, "", 0.0)["voice"],
-        history_view(studio, studio.local, "", 0.0)["tasks"][0]["model_name"],
+        result_view(studio, studio.local, task_id, "", 0.0).voice,
+        history_view(studio, studio.local, "", 0.0).tasks[0].model_name,
         take_download(studio, studio.local, task_id, 1, "wav", "", 0.0)["name"],
         voice_name(studio.database, studio.local, find(studio.database, studio.local.id, task_id)),
     )
@@ -83,7 +83,7 @@ def test_result_keeps_its_voice_name_when_a_later_voice_takes_the_id(studio, pac
 def test_delete_model_keeps_voice_names_of_other_accounts_unchanged(studio, other, voice, done, recording):
     theirs = start_conversion(studio, other, recording(), "song.wav", ConversionRequest("kathleen", {}))
     delete_model(studio, studio.local, voice)
-    assert history_view(studio, other, "", 0.0)["tasks"][0]["model_name"] == "Kathleen"
+    assert history_view(studio, other, "", 0.0).tasks[0].model_name == "Kathleen"
     assert find(studio.database, other.id, theirs).model_name is None
 
 
@@ -211,18 +211,18 @@ def test_make_token_shows_the_secret_once_and_it_works_until_revoked(studio):
     token, secret = make_token(studio, studio.local, "my program", None)
     assert account_of_token(studio.database, secret) == studio.local
     assert secret not in str(tokens_view(studio, studio.local))
-    assert withdraw_token(studio, studio.local, token["id"])["state"] == "revoked"
+    assert withdraw_token(studio, studio.local, token.id).state == "revoked"
     assert account_of_token(studio.database, secret) is None
     with pytest.raises(NotFound):
-        withdraw_token(studio, studio.local, token["id"])
+        withdraw_token(studio, studio.local, token.id)
 
 
 def test_tokens_view_lists_newest_first_with_state_and_expiry(studio):
     make_token(studio, studio.local, "first", 1.0)
     make_token(studio, studio.local, "second", None)
     second, first = tokens_view(studio, studio.local)
-    assert (second["name"], second["state"], second["expires_at"]) == ("second", "valid", None)
-    assert first["expires_at"] - first["created_at"] == pytest.approx(86400, abs=1)
+    assert (second.name, second.state, second.expires_at) == ("second", "valid", None)
+    assert first.expires_at - first.created_at == pytest.approx(86400, abs=1)
 
 
 @pytest.mark.parametrize(("name", "days"), [("", None), ("x" * 201, None), ("a\nb", None), ("x", 0.0), ("x", -1.0)])
@@ -235,7 +235,7 @@ def test_make_token_refuses_an_invalid_name_or_lifetime(studio, name, days):
 def test_tokens_view_and_take_back_token_cover_only_the_own_account(studio, other):
     token, secret = make_token(studio, studio.local, "mine", None)
     assert not tokens_view(studio, other)
-    for name in (token["id"], "mine"):
+    for name in (token.id, "mine"):
         with pytest.raises(NotFound):
             withdraw_token(studio, other, name)
     assert account_of_token(studio.database, secret) == studio.local
@@ -253,5 +253,5 @@ def test_make_token_refuses_tokens_above_the_limit_until_one_is_revoked(studio, 
     make_token(studio, studio.local, "two", None)
     with pytest.raises(TooMany):
         make_token(studio, studio.local, "three", None)
-    withdraw_token(studio, studio.local, first["id"])
+    withdraw_token(studio, studio.local, first.id)
     make_token(studio, studio.local, "three", None)

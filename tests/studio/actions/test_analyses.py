@@ -22,6 +22,7 @@ from studio.executors.heartbeat import Stopping
 from studio.executors.job import WorkerContext
 from studio.executors.voice_cache import VoiceCache
 from studio.executors.work import run_task
+from studio.store.records.codec import plain
 from studio.store.tasks import claim, find, list_tasks
 from tests.engine.audio.encoded import several, tone
 
@@ -69,45 +70,45 @@ def content(studio, link) -> bytes:
 def test_start_analysis_queues_the_recording(studio, vocal):
     audio = vocal()
     view = view_of(studio, start_analysis(studio, studio.local, audio, "folder/My vocal.wav"))
-    assert (view["state"], view["progress"], view["file_name"]) == ("queued", 0.0, "My vocal.wav")
-    assert (view["roll"], view["summary"], view["notes"], view["pictures"]) == (None, None, [], {})
+    assert (view.state, view.progress, view.file_name) == ("queued", 0.0, "My vocal.wav")
+    assert (view.roll, view.summary, view.notes, view.pictures) == (None, None, (), {})
     assert not audio.exists()
 
 
 def test_analysis_view_shows_all_results_of_a_completed_analysis(studio, vocal):
     view = view_of(studio, looked_at(studio, vocal(2.0, 220.0)))
-    assert (view["state"], view["error"]) == ("completed", None)
-    assert view["duration_s"] == pytest.approx(2.0, abs=0.01)
-    summary = view["summary"]
-    assert summary["vocal_range"] == {"min": "A3", "max": "A3", "lowest": 57, "highest": 57}
-    assert summary["pitch"]["median"] == pytest.approx(57.0, abs=0.2)
-    assert -40 < summary["loudness_lufs"] < -10
-    assert view["pitch_histogram"][0]["midi"] == 57
-    assert {note["midi"] for note in view["notes"]} == {57}
-    assert set(view["pictures"]) == {"note", "mel", "linear"}
-    roll = view["roll"]
-    assert (roll["picture"]["scale"], roll["range"]["low"], roll["duration_s"]) == ("note", 57, view["duration_s"])
-    assert roll["file_name"].endswith(" pitch.png")
-    curves = json.loads(content(studio, roll["curves"][0]["url"]))
+    assert (view.state, view.error) == ("completed", None)
+    assert view.duration_s == pytest.approx(2.0, abs=0.01)
+    summary = view.summary
+    assert plain(summary.vocal_range) == {"min": "A3", "max": "A3", "lowest": 57, "highest": 57}
+    assert summary.pitch.median == pytest.approx(57.0, abs=0.2)
+    assert -40 < summary.loudness_lufs < -10
+    assert view.pitch_histogram[0].midi == 57
+    assert {note.midi for note in view.notes} == {57}
+    assert set(view.pictures) == {"note", "mel", "linear"}
+    roll = view.roll
+    assert (roll.picture.scale, roll.range.low, roll.duration_s) == ("note", 57, view.duration_s)
+    assert roll.file_name.endswith(" pitch.png")
+    curves = json.loads(content(studio, roll.curves[0].url))
     assert len({len(curves[name]) for name in ("hertz", "confidence", "db", "low", "high")}) == 1
     assert curves["step_s"] == 0.01
     assert any(one is None for one in curves["hertz"]) or min(curves["hertz"]) > 0
-    assert content(studio, roll["picture"]["url"]).startswith(b"\x89PNG")
-    assert content(studio, view["downloads"][0]["url"]).startswith(b"MThd")
-    assert view["downloads"][0]["name"] == "My vocal.mid"
-    table = content(studio, view["downloads"][1]["url"]).decode().splitlines()
+    assert content(studio, roll.picture.url).startswith(b"\x89PNG")
+    assert content(studio, view.downloads[0].url).startswith(b"MThd")
+    assert view.downloads[0].name == "My vocal.mid"
+    table = content(studio, view.downloads[1].url).decode().splitlines()
     assert table[0] == "seconds,hertz,confidence,loudness_db"
     assert len(table) == len(curves["hertz"]) + 1
-    assert json.loads(json.dumps(view)) == view
+    assert json.loads(json.dumps(plain(view)))["summary"] == plain(summary)
 
 
 @once
 def test_analysis_view_tells_how_many_are_ahead_and_how_long_it_runs(studio, vocal):
     first, second = (start_analysis(studio, studio.local, vocal(), name) for name in ("a.wav", "b.wav"))
-    assert [view_of(studio, one)["ahead"] for one in (first, second)] == [0, 1]
+    assert [view_of(studio, one).ahead for one in (first, second)] == [0, 1]
     task = claim(studio.database, "worker", ["analysis"], 60)
     views = [analysis_view(studio, studio.local, one, BASE, task.started_at + 7.0) for one in (first, second)]
-    assert [(view["ahead"], view["taken_s"]) for view in views] == [(0, pytest.approx(7.0)), (1, None)]
+    assert [(view.ahead, view.taken_s) for view in views] == [(0, pytest.approx(7.0)), (1, None)]
 
 
 @once
@@ -115,7 +116,7 @@ def test_start_analysis_stores_aiff_as_flac_for_browsers_and_keeps_wav(studio, v
     samples, rate = soundfile.read(vocal())
     soundfile.write(tmp_path / "vocal.aiff", samples, rate)
     heard = {
-        name: content(studio, view_of(studio, looked_at(studio, audio, name))["audio_url"])[:4]
+        name: content(studio, view_of(studio, looked_at(studio, audio, name)).audio_url)[:4]
         for name, audio in (("a.aiff", tmp_path / "vocal.aiff"), ("a.wav", vocal()))
     }
     assert heard == {"a.aiff": b"fLaC", "a.wav": b"RIFF"}
@@ -125,9 +126,9 @@ def test_start_analysis_stores_aiff_as_flac_for_browsers_and_keeps_wav(studio, v
 def test_analysis_of_silence_shows_no_notes_pitch_or_loudness(studio, tmp_path):
     soundfile.write(tmp_path / "silence.wav", np.zeros(RATE), RATE)
     view = view_of(studio, looked_at(studio, tmp_path / "silence.wav"))
-    assert view["state"] == "completed"
-    assert (view["summary"]["vocal_range"], view["summary"]["pitch"], view["summary"]["loudness_lufs"]) == (None,) * 3
-    assert (view["notes"], view["pitch_histogram"], view["roll"]["range"]) == ([], [], None)
+    assert view.state == "completed"
+    assert (view.summary.vocal_range, view.summary.pitch, view.summary.loudness_lufs) == (None,) * 3
+    assert (view.notes, view.pitch_histogram, view.roll.range) == ((), (), None)
 
 
 @once
@@ -143,9 +144,9 @@ def test_analysis_of_a_damaged_file_fails_with_its_own_name(studio, vocal):
     audio = vocal(12.0, name="whole.flac")
     audio.write_bytes(audio.read_bytes()[: audio.stat().st_size * 9 // 10])  # its beginning is looked at at once
     view = view_of(studio, looked_at(studio, audio, "Mine.flac"))
-    assert view["state"] == "failed"
-    assert "Mine.flac" in view["error"]
-    assert "input" not in view["error"]
+    assert view.state == "failed"
+    assert "Mine.flac" in view.error
+    assert "input" not in view.error
 
 
 @once
@@ -163,7 +164,7 @@ def test_list_tasks_leaves_out_analyses_by_default(studio, vocal):
 def test_cancel_analysis_cancels_a_waiting_analysis_once(studio, vocal):
     task_id = start_analysis(studio, studio.local, vocal(0.1), "a.wav")
     cancel_analysis(studio, studio.local, task_id)
-    assert view_of(studio, task_id)["state"] == "cancelled"
+    assert view_of(studio, task_id).state == "cancelled"
     with pytest.raises(WrongState):
         cancel_analysis(studio, studio.local, task_id)
 
@@ -222,11 +223,11 @@ def test_stretch_view_counts_only_the_pitches_of_the_stretch(studio, tmp_path):
     soundfile.write(tmp_path / "two.wav", 0.1 * tone, RATE)
     task_id = looked_at(studio, tmp_path / "two.wav")
     first, second = (stretch_view(studio, studio.local, task_id, *ends) for ends in ((0.1, 0.9), (1.1, 1.9)))
-    assert [[one["midi"] for one in part["pitch_histogram"]] for part in (first, second)] == [[57], [64]]
-    assert first["pitch_histogram"][0]["seconds"] == pytest.approx(0.8, abs=0.05)
-    assert first["pitch"]["median"] == pytest.approx(57.0, abs=0.2)
+    assert [[one.midi for one in part.pitch_histogram] for part in (first, second)] == [[57], [64]]
+    assert first.pitch_histogram[0].seconds == pytest.approx(0.8, abs=0.05)
+    assert first.pitch.median == pytest.approx(57.0, abs=0.2)
     silent = stretch_view(studio, studio.local, task_id, 0.1, 0.1)
-    assert silent == {"pitch": None, "pitch_histogram": []}
+    assert plain(silent) == {"pitch": None, "pitch_histogram": []}
 
 
 def test_compare_analyses_refuses_an_unfinished_analysis(studio, vocal):
@@ -254,9 +255,9 @@ def test_analyse_track_analyses_another_sound_track_of_a_film(studio, tmp_path):
     (tmp_path / "film.mkv").write_bytes(several([tone(48_000, 48_000, hertz=200.0), tone(48_000, 48_000, hertz=400.0)]))
     first = looked_at(studio, tmp_path / "film.mkv", "film.mkv")
     view = view_of(studio, first)
-    assert view["tracks"]["read"] == 1
-    assert [(one["number"], one["is_readable"]) for one in view["tracks"]["tracks"]] == [(1, True), (2, True)]
-    assert view["summary"]["warning"].startswith('"film.mkv" has 2 sound tracks. Track 1 is read')
+    assert view.tracks.read == 1
+    assert [(one.number, one.is_readable) for one in view.tracks.tracks] == [(1, True), (2, True)]
+    assert view.summary.warning.startswith('"film.mkv" has 2 sound tracks. Track 1 is read')
     other = analyse_track(studio, studio.local, first, 2)
     context = WorkerContext(
         studio.settings, studio.service, studio.database, studio.storage, VoiceCache(), Stopping(0.0),
@@ -264,10 +265,10 @@ def test_analyse_track_analyses_another_sound_track_of_a_film(studio, tmp_path):
     )  # fmt: skip
     run_task(context, claim(studio.database, "worker", ["analysis"], 60))
     view = view_of(studio, other)
-    assert view["tracks"]["read"] == 2
-    assert "sound tracks" not in (view["summary"]["warning"] or "")
-    assert max(one["midi"] for one in view["pitch_histogram"]) == 67
-    heard = content(studio, view["audio_url"])
+    assert view.tracks.read == 2
+    assert "sound tracks" not in (view.summary.warning or "")
+    assert max(one.midi for one in view.pitch_histogram) == 67
+    heard = content(studio, view.audio_url)
     assert heard[:4] == b"fLaC"  # a browser would play the first
     with analysed_recording(studio, studio.local, other) as (copy, name, origin):
         assert (track_of(copy), name) == (2, "film.mkv")
@@ -283,6 +284,6 @@ def test_explore_gives_the_page_all_of_a_file_that_is_longer_than_its_header(stu
     contents[40:44] = (16_000).to_bytes(4, "little")
     audio.write_bytes(contents)
     view = view_of(studio, looked_at(studio, audio))
-    assert view["duration_s"] == pytest.approx(2.0, abs=0.01)
-    assert content(studio, view["audio_url"])[:4] == b"fLaC"  # a browser would believe the header
-    assert "holds more sound than its header says" in view["summary"]["warning"]
+    assert view.duration_s == pytest.approx(2.0, abs=0.01)
+    assert content(studio, view.audio_url)[:4] == b"fLaC"  # a browser would believe the header
+    assert "holds more sound than its header says" in view.summary.warning

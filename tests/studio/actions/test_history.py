@@ -38,26 +38,26 @@ def finish(studio, state="completed"):
 
 
 def shown(studio, account=None, **narrowed):
-    return history_view(studio, account or studio.local, "", 0.0, wanted=TaskFilter(**narrowed))["tasks"]
+    return history_view(studio, account or studio.local, "", 0.0, wanted=TaskFilter(**narrowed)).tasks
 
 
 def test_history_view_lists_tasks_newest_first_with_names_and_places(studio, conversion):
     first, second = conversion(), conversion()
     later, sooner = shown(studio)
-    assert (later["id"], later["place"], sooner["id"], sooner["place"]) == (second, 2, first, 1)
-    assert later["model_name"] == "Kathleen"
-    assert (later["file_name"], later["preset"], later["settings"]) == ("song.wav", "spoken", {"takes": 2, "seed": 7})
+    assert (later.id, later.place, sooner.id, sooner.place) == (second, 2, first, 1)
+    assert later.model_name == "Kathleen"
+    assert (later.file_name, later.preset, later.settings) == ("song.wav", "spoken", {"takes": 2, "seed": 7})
 
 
 def test_history_view_is_paged_and_filtered(studio, conversion):
     made = [conversion() for _ in range(5)]
     finish(studio, "failed")
     first = history_view(studio, studio.local, "", 0.0, limit=3)
-    rest = history_view(studio, studio.local, "", 0.0, limit=3, cursor=first["next_cursor"])
-    assert [task["id"] for task in first["tasks"] + rest["tasks"]] == made[::-1]
-    assert rest["next_cursor"] is None
+    rest = history_view(studio, studio.local, "", 0.0, limit=3, cursor=first.next_cursor)
+    assert [task.id for task in first.tasks + rest.tasks] == made[::-1]
+    assert rest.next_cursor is None
     [failed] = shown(studio, state="failed")
-    assert (failed["id"], failed["error"]) == (made[0], "It is no recording.")
+    assert (failed.id, failed.error) == (made[0], "It is no recording.")
     assert not shown(studio, kind="training")
 
 
@@ -99,8 +99,8 @@ def test_repeat_task_repeats_a_cancelled_training_with_its_settings(studio, pack
     model = create_model(studio, studio.local, package())
     start_training(studio, studio.local, model, 5, {"patience": 3})
     [task] = shown(studio, kind="training")
-    cancel_task(studio, studio.local, task["id"], "", 0.0)
-    again = find(studio.database, studio.local.id, repeat_task(studio, studio.local, task["id"]))
+    cancel_task(studio, studio.local, task.id, "", 0.0)
+    again = find(studio.database, studio.local.id, repeat_task(studio, studio.local, task.id))
     assert (again.parameters, again.state) == ({"epochs": 5, "patience": 3}, "queued")
 
 
@@ -120,7 +120,7 @@ def test_delete_task_deletes_the_row_and_all_files(studio, conversion):
     finish(studio)
     finish(studio)
     delete_task(studio, studio.local, first)
-    assert [task["id"] for task in shown(studio)] == [kept]
+    assert [task.id for task in shown(studio)] == [kept]
     assert not list(studio.storage.list_keys(f"tasks/{first}"))
     assert len(list(studio.storage.list_keys(f"tasks/{kept}"))) == 2
     with pytest.raises(NotFound):
@@ -131,9 +131,9 @@ def test_delete_task_of_a_training_keeps_the_voice(studio, package):
     model = create_model(studio, studio.local, package())
     start_training(studio, studio.local, model, 5)
     [task] = shown(studio, kind="training")
-    cancel_task(studio, studio.local, task["id"], "", 0.0)
-    delete_task(studio, studio.local, task["id"])
-    assert model_view(studio, studio.local, model)["training"]["task_id"] is None
+    cancel_task(studio, studio.local, task.id, "", 0.0)
+    delete_task(studio, studio.local, task.id)
+    assert model_view(studio, studio.local, model).training.task_id is None
     assert (studio.settings.datasets / model / "audio").exists()
     delete_model(studio, studio.local, model)
 

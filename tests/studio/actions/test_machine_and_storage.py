@@ -26,6 +26,7 @@ from studio.actions.voices.packages import package_link
 from studio.doctor import Finding
 from studio.settings.service import ServiceSettings
 from studio.store.database import Now
+from studio.store.records.codec import plain
 from studio.store.tables import tasks
 from studio.store.tasks import claim, complete, ids_of
 
@@ -46,49 +47,49 @@ def test_work_view_counts_running_and_queued_tasks(studio, recording):
 
 
 def test_limits_view_lists_the_limits_of_the_service(studio):
-    limits = {one["name"]: one for one in limits_view(studio)}
+    limits = {one.name: one for one in limits_view(studio)}
     assert tuple(limits) == LIMITS[1:]  # uploads of this machine have none but the disk
     demo = replace(studio, service=ServiceSettings(demo="on"))
-    assert tuple(one["name"] for one in limits_view(demo)) == LIMITS
-    assert limits["models_per_account"]["value"] == 5
-    assert limits["longest_audio_minutes"]["option"] == "--longest-audio-minutes"
-    assert limits["free_disk_mb"]["option"] is None
+    assert tuple(one.name for one in limits_view(demo)) == LIMITS
+    assert limits["models_per_account"].value == 5
+    assert limits["longest_audio_minutes"].option == "--longest-audio-minutes"
+    assert limits["free_disk_mb"].option is None
 
 
 def test_machine_view_reports_cores_memory_and_workers(studio):
     machine = machine_view(studio, studio.local)
-    assert machine["cores"] >= 1
-    assert machine["memory_bytes"] > 2**28
-    assert (machine["conversion_workers"], machine["training_workers"]) == (studio.service.conversions_at_once, 1)
+    assert machine.cores >= 1
+    assert machine.memory_bytes > 2**28
+    assert (machine.conversion_workers, machine.training_workers) == (studio.service.conversions_at_once, 1)
 
 
 def test_start_checkup_runs_one_checkup_at_a_time_and_keeps_its_findings(studio, other):
     assert checkup_view(studio, studio.local) is None
     task_id = start_checkup(studio, studio.local)
     assert start_checkup(studio, studio.local) == task_id
-    assert checkup_view(studio, studio.local)["state"] == "queued"
+    assert checkup_view(studio, studio.local).state == "queued"
     task = claim(studio.database, "worker", ["checkup"], 60)
     findings = [{"subject": "device cpu", "detail": "works", "remedy": "", "works": True}]
     with studio.database.write() as connection:
         complete(connection, task, {"findings": findings})
-    assert checkup_view(studio, studio.local)["findings"] == (Finding(**findings[0]),)
+    assert checkup_view(studio, studio.local).findings == (Finding(**findings[0]),)
     assert checkup_view(studio, other) is None
     assert start_checkup(studio, studio.local) != task_id
 
 
 def test_storage_view_counts_files_and_bytes_by_area_and_account(studio, other, recording):
     before = storage_view(studio, studio.local)
-    assert before["areas"]["conversions"] == {"files": 0, "bytes": 0, "complete": True}
+    assert plain(before.areas["conversions"]) == {"files": 0, "bytes": 0, "complete": True}
     audio = recording()
     size = audio.stat().st_size
     start_conversion(studio, studio.local, audio, "song.wav", ConversionRequest("koguchi", {}))
     view = storage_view(studio, studio.local)
-    assert view["areas"]["conversions"] == {"files": 1, "bytes": size, "complete": True}
-    assert view["place"] == str(studio.settings.data)
-    assert view["free_bytes"] > 0
+    assert plain(view.areas["conversions"]) == {"files": 1, "bytes": size, "complete": True}
+    assert view.place == str(studio.settings.data)
+    assert view.free_bytes > 0
     theirs = storage_view(studio, other)
-    assert theirs["areas"]["conversions"]["files"] == 0
-    assert theirs["place"] is None  # where it lies is no business of a guest's
+    assert theirs.areas["conversions"].files == 0
+    assert theirs.place is None  # where it lies is no business of a guest's
 
 
 def test_storage_view_shows_no_place_or_areas_without_a_folder(studio, monkeypatch):
@@ -96,11 +97,11 @@ def test_storage_view_shows_no_place_or_areas_without_a_folder(studio, monkeypat
 
     elsewhere = replace(studio, storage=ObjectStorage(studio.storage._store, studio.settings.data))
     view = storage_view(elsewhere, studio.local)
-    assert (view["is_folder"], view["place"], view["areas"], view["free_bytes"]) == (False, None, {}, None)
+    assert (view.is_folder, view.place, view.areas, view.free_bytes) == (False, None, {}, None)
 
 
 def bytes_of(studio) -> dict[str, int]:
-    return {name: area["bytes"] for name, area in storage_view(studio, studio.local)["areas"].items()}
+    return {name: area.bytes for name, area in storage_view(studio, studio.local).areas.items()}
 
 
 def test_storage_view_counts_a_reused_recording_once(studio, recording):

@@ -76,8 +76,8 @@ def test_export_project_gives_takes_of_one_voice_distinct_file_names(studio, rec
 
 
 def test_export_project_of_a_part_starts_at_the_part(studio, song, tmp_path):
-    whole = [one for one in project_view(studio, studio.local, song, "", 0.0)["conversions"] if not one["start_s"]]
-    delete_tasks(studio, studio.local, [one["id"] for one in whole])
+    whole = [one for one in project_view(studio, studio.local, song, "", 0.0).conversions if not one.start_s]
+    delete_tasks(studio, studio.local, [one.id for one in whole])
     with zipfile.ZipFile(export_project(studio, studio.local, song, tmp_path)) as archive:
         assert "stems/00h00m01.000s My song - recording.wav" in archive.namelist()
 
@@ -91,14 +91,14 @@ def test_export_project_can_be_opened_by_a_daw_which_plays_the_last_take_with_a_
     assert {float(one.get("duration")) for one in project.iter("Clip")} == {6.0}
     assert [one.get("name") for one in project.iter("Marker")] == ["phrase 1"]
     assert heard(project) == ["Kathleen take 2"]
-    first = project_view(studio, studio.local, song, "", 0.0)["conversions"][-1]["id"]
+    first = project_view(studio, studio.local, song, "", 0.0).conversions[-1].id
     label_take(studio, studio.local, first, 1, "", True)
     with zipfile.ZipFile(export_project(studio, studio.local, song, tmp_path)) as archive:
         assert heard(fromstring(archive.read("project.xml"))) == ["Kathleen take 1"]
 
 
 def test_export_project_has_the_faders_of_its_takes(studio, song, tmp_path):
-    conversions = [one["id"] for one in project_view(studio, studio.local, song, "", 0.0)["conversions"]]
+    conversions = [one.id for one in project_view(studio, studio.local, song, "", 0.0).conversions]
     first, last = conversions[-1], conversions[0]
     faders = {
         f"{first} 1": {"gain_db": -6.0, "pan": -0.5, "mute": False, "solo": False},
@@ -210,7 +210,7 @@ def test_project_zip_is_rebuilt_only_after_a_change(studio, song):
     assert project_zip(studio, studio.local, song, "", 0.0)["url"] != first["url"]
     assert len(list(studio.storage.list_keys("packages"))) == 1
     plain = project_zip(studio, studio.local, song, "", 0.0)["url"]
-    task = project_view(studio, studio.local, song, "", 0.0)["conversions"][0]["id"]
+    task = project_view(studio, studio.local, song, "", 0.0).conversions[0].id
     moved, others = {f"{task} 1": {"gain_db": -3.0}}, {"of-another-project 1": {"gain_db": -3.0}}
     assert project_zip(studio, studio.local, song, "", 0.0, faders=others)["url"] == plain
     assert project_zip(studio, studio.local, song, "", 0.0, faders=moved)["url"] != plain

@@ -20,20 +20,20 @@ KATHLEEN = ConversionRequest("kathleen", {"takes": 1})
 
 
 def seen(studio, account=None, **narrowed):
-    return projects_view(studio, account or studio.local, "", 0.0, **narrowed)["projects"]
+    return projects_view(studio, account or studio.local, "", 0.0, **narrowed).projects
 
 
 def test_projects_view_groups_all_conversions_of_one_recording(studio, song, recording, finish):
     start_conversion(studio, studio.local, recording(2.0), "other.wav", ConversionRequest("kathleen", {}))
     other = finish()
-    names = [(one["name"], len(one["conversions"])) for one in seen(studio)]
+    names = [(one.name, len(one.conversions)) for one in seen(studio)]
     assert names == [("other", 1), ("My song", 3)]
     found = project_view(studio, studio.local, song, "", 0.0)
-    assert found["voices"] == ["Kathleen", "Koguchi"]
-    assert [one["start_s"] for one in found["conversions"]] == [1.0, 0.0, 0.0]
+    assert found.voices == ["Kathleen", "Koguchi"]
+    assert [one.start_s for one in found.conversions] == [1.0, 0.0, 0.0]
 
     # a stretch that is opened again, and converted further, stays where it belongs
-    again = look_at_recording(studio, studio.local, found["conversions"][0]["id"])
+    again = look_at_recording(studio, studio.local, found.conversions[0].id)
     deeper = convert_recording(studio, studio.local, again, KATHLEEN, (0.5, 2.0))
     task = find(studio.database, studio.local.id, deeper)
     assert (task.recording, task.parameters["start_s"]) == (song, 1.5)
@@ -45,20 +45,20 @@ def test_projects_view_returns_pages_with_a_cursor(studio, recording, finish):
         start_conversion(studio, studio.local, recording(seconds), f"{seconds}.wav", ConversionRequest("kathleen", {}))
         finish()
     first = projects_view(studio, studio.local, "", 0.0, limit=2)
-    rest = projects_view(studio, studio.local, "", 0.0, limit=2, cursor=first["next_cursor"])
-    assert [one["file_name"] for one in first["projects"] + rest["projects"]] == ["1.2.wav", "1.1.wav", "1.0.wav"]
-    assert rest["next_cursor"] is None
+    rest = projects_view(studio, studio.local, "", 0.0, limit=2, cursor=first.next_cursor)
+    assert [one.file_name for one in first.projects + rest.projects] == ["1.2.wav", "1.1.wav", "1.0.wav"]
+    assert rest.next_cursor is None
 
 
 def test_change_project_keeps_name_and_timeline_and_search_finds_the_name(studio, song):
     change_project(studio, studio.local, song[:8], "Sommer  Größe", {"tempo_bpm": 120.0})
     change_project(studio, studio.local, song, timeline={"beats_per_bar": 3})
     [found] = seen(studio, wanted=search(studio, studio.local, "sommer grösse"))
-    assert found["name"] == "Sommer Größe"
-    assert found["timeline"] == {"tempo_bpm": 120.0, "beats_per_bar": 3, "start_s": 0.0}
+    assert found.name == "Sommer Größe"
+    assert found.timeline == {"tempo_bpm": 120.0, "beats_per_bar": 3, "start_s": 0.0}
     assert not seen(studio, wanted=search(studio, studio.local, "winter"))
     change_project(studio, studio.local, song, "")
-    assert project_view(studio, studio.local, song, "", 0.0)["name"] == "My song"
+    assert project_view(studio, studio.local, song, "", 0.0).name == "My song"
 
 
 def test_change_project_and_project_view_refuse_invalid_values_and_ids(studio, song, other):
@@ -80,7 +80,7 @@ def test_change_project_and_project_view_refuse_invalid_values_and_ids(studio, s
 def test_history_view_filters_by_text_voice_and_day(studio, song):
     def found(*text, **narrowed):
         wanted = search(studio, studio.local, *text, **narrowed)
-        return len(history_view(studio, studio.local, "", 0.0, wanted=wanted)["tasks"])
+        return len(history_view(studio, studio.local, "", 0.0, wanted=wanted).tasks)
 
     assert found() == 3
     assert found("kogu") == 1
@@ -95,10 +95,10 @@ def test_history_view_filters_by_text_voice_and_day(studio, song):
 def test_delete_tasks_and_delete_project_delete_only_finished_conversions(studio, song, converted, recording):
     waiting = start_conversion(studio, studio.local, recording(), "w.wav", ConversionRequest("kathleen", {}))
     change_project(studio, studio.local, song, "Named")
-    ids = [one["id"] for one in project_view(studio, studio.local, song, "", 0.0)["conversions"]]
+    ids = [one.id for one in project_view(studio, studio.local, song, "", 0.0).conversions]
     deleted = delete_tasks(studio, studio.local, [ids[0], waiting, ids[1], "gone", ids[0]])
     assert deleted == ids[:2]
-    assert [one["id"] for one in project_view(studio, studio.local, song, "", 0.0)["conversions"]] == ids[2:]
+    assert [one.id for one in project_view(studio, studio.local, song, "", 0.0).conversions] == ids[2:]
     assert not list(studio.storage.list_keys(f"tasks/{ids[0]}"))
     assert list(studio.storage.list_keys(f"tasks/{converted}"))
     assert find_project(studio.database, studio.local.id, song).name == "Named"

@@ -61,9 +61,9 @@ def changed(package, target, **card):
 def test_model_view_shows_the_signer_of_an_imported_consent(studio, voice, elsewhere, tmp_path):
     package = export_voice(voice, tmp_path / "mia.voice.zip", elsewhere)
     view = model_view(studio, studio.local, import_model(studio, studio.local, package))
-    assert view["consent"] == CONSENT
-    assert view["consent_origin"].startswith("signed by Timbre Studio ")
-    line = consent_line(view["consent"], view["consent_origin"])
+    assert view.consent == CONSENT
+    assert view.consent_origin.startswith("signed by Timbre Studio ")
+    line = consent_line(view.consent, view.consent_origin)
     assert line.startswith("Mia Muster, 2026-11-01, signed by Timbre Studio ")
 
 
@@ -78,7 +78,7 @@ def test_export_voice_keeps_the_first_consent_signature(studio, voice, elsewhere
 def test_model_view_shows_an_unsigned_consent_as_not_signed(studio, voice, tmp_path):
     package = export_voice(voice, tmp_path / "mia.zip")
     view = model_view(studio, studio.local, import_model(studio, studio.local, package))
-    assert view["consent_origin"] == "not signed"
+    assert view.consent_origin == "not signed"
 
 
 @pytest.mark.parametrize("card", [{"consent": CONSENT | {"by": "Max"}}, {"consent_seal": {"signature": "AAAA"}}])
@@ -91,10 +91,10 @@ def test_import_model_refuses_a_consent_changed_after_signing(studio, voice, els
 def test_edit_profile_removes_the_signature_only_if_the_consent_changes(studio, voice, elsewhere, tmp_path):
     model = import_model(studio, studio.local, export_voice(voice, tmp_path / "mia.zip", elsewhere))
     edit_profile(studio, studio.local, model, profile_values(studio, studio.local, model) | {"name": "Anna"})
-    assert "signed by" in model_view(studio, studio.local, model)["consent_origin"]
+    assert "signed by" in model_view(studio, studio.local, model).consent_origin
     edited = profile_values(studio, studio.local, model) | {"consent": CONSENT | {"by": "Max"}}
     edit_profile(studio, studio.local, model, edited)
-    assert model_view(studio, studio.local, model)["consent_origin"] == "not signed"
+    assert model_view(studio, studio.local, model).consent_origin == "not signed"
 
 
 def test_import_create_and_convert_refuse_a_voice_without_required_consent(studio, voice, package, recording, tmp_path):
@@ -116,8 +116,8 @@ def test_import_create_and_convert_refuse_a_voice_without_required_consent(studi
 def test_demo_voices_state_their_consent(studio):
     for name in ("everett", "goekhan", "kathleen", "kerstin", "koguchi", "safiye"):
         view = model_view(studio, studio.local, name)
-        refuse_without_consent(replace(studio, service=replace(studio.service, consent="required")), view["consent"])
-        assert view["consent_origin"] == "comes with the program"
+        refuse_without_consent(replace(studio, service=replace(studio.service, consent="required")), view.consent)
+        assert view.consent_origin == "comes with the program"
 
 
 @pytest.mark.parametrize(

@@ -39,15 +39,15 @@ def model(tmp_path, monkeypatch):
 
 def test_imported_model_is_listed_and_names_missing_contentvec(studio, model):
     identifier = import_model(studio, studio.local, model, files=RvcFiles(INDEX, speaker=2))
-    assert identifier in [one["id"] for one in models_view(studio, studio.local)["models"]]
+    assert identifier in [one.id for one in models_view(studio, studio.local).models]
     view = model_view(studio, studio.local, identifier)
-    assert (view["name"], view["state"]) == ("Mia", "completed")
-    assert "timbre-studio rvc fetch" in view["error"]
+    assert (view.name, view.state) == ("Mia", "completed")
+    assert "timbre-studio rvc fetch" in view.error
     with pytest.raises(WrongState, match=r"Mia cannot convert yet\. It needs ContentVec") as caught:
         usable_voice_folder(studio, studio.local, identifier, lambda *_: None, "cpu")
     assert caught.value.code == "no_contentvec"
     (model.parent / "contentvec.safetensors").touch()
-    assert model_view(studio, studio.local, identifier)["error"] is None
+    assert model_view(studio, studio.local, identifier).error is None
     assert usable_voice_folder(studio, studio.local, identifier, lambda *_: None, "cpu").is_dir()
 
 

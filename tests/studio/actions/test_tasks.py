@@ -14,9 +14,10 @@ from studio.actions.conversions.takes import result_view
 from studio.actions.tasks import ends_in_s, task_view, with_true_wait
 from studio.errors import TooMany
 from studio.store.database import Now
+from studio.store.records.codec import plain
 from studio.store.tables import tasks
 from studio.store.tasks import STATES, claim, renew
-from tests.rows import VERSIONS, in_state, plain, put_row, rows_of
+from tests.rows import VERSIONS, in_state, put_row, rows_of
 
 VIEWS = Path(__file__).with_name("views")
 NOW_S = 1_790_000_100.0
@@ -45,8 +46,8 @@ def views_of(studio, row: dict[str, Any]) -> dict[str, Any]:
             views |= {"published": conversion_view(*given)}
     if row["kind"] == "analysis":
         views |= {"analysis": analysis_view(*given)}
-    assert views["task"]["id"] == task_id
-    return plain(views)
+    assert views["task"].id == task_id
+    return json.loads(json.dumps(plain(views)))
 
 
 @pytest.mark.parametrize("version", VERSIONS)

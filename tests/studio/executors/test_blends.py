@@ -37,7 +37,7 @@ def test_blend_becomes_its_own_voice_with_consent_and_preview(installation, aske
     assert installation.task(task_id).result == {"model_id": "kathe"}
     (model,) = own(installation)
     assert (model.id, model.name, model.state) == ("kathe", "Käthe", "completed")
-    assert set(model.card["consent"]) >= {"statement"}
+    assert set(model.card.consent) >= {"statement"}
     folder = voice_folder(installation.storage, model)
     assert (load_card(folder).id, load_card(folder).training["blend"]["share"]) == ("kathe", 0.25)
     assert (folder / PREVIEW_FILE).stat().st_size > 100_000

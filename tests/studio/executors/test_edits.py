@@ -79,7 +79,7 @@ def test_edit_of_an_edited_take_adds_and_removes_edits(shared_installation, stud
     back = start_edit(studio, studio.local, again, 1, [])
     assert run_task(shared_installation.context(), shared_installation.claim()) == "completed"
     np.testing.assert_array_equal(samples(shared_installation, back), samples(shared_installation, converted, 2))
-    assert edit_view(studio, studio.local, back, 1, "", 0.0)["edits"] == []
+    assert edit_view(studio, studio.local, back, 1, "", 0.0).edits == []
 
 
 def test_edit_renders_everything_again_if_the_earlier_edit_is_deleted(shared_installation, studio, edited):
@@ -132,7 +132,7 @@ def test_edit_ends_cancelled_if_cancelled_while_rendering(installation, edit_id,
 
 
 def test_comp_joins_each_phrase_from_the_chosen_take(shared_installation, studio, converted, edited):
-    starts_s = comp_view(studio, studio.local, edited, "", 0.0)["starts_s"]
+    starts_s = comp_view(studio, studio.local, edited, "", 0.0).starts_s
     assert starts_s == shared_installation.task(converted).result["phrase_starts_s"]
     assert len(starts_s) >= 2
     choice = [{"task": converted, "take": 1}, *[{"task": edited, "take": 1}] * (len(starts_s) - 1)]

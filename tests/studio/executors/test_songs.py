@@ -83,7 +83,7 @@ def test_song_task_separates_converts_and_mixes(shared_installation, studio, son
     )
     view = conversion_view(studio, studio.local, task_id, "http://here", 0.0)
     assert list(view)[:4] == ["status", "input_audio_url", "output_audio_urls", "output_settings"]  # as published
-    assert view["mix"] == view["output_audio_urls"][0]
+    assert view.mix == view.output_audio_urls[0]
     assert {"vocal", "backing"} < set(view)
     kept = {key for key in shared_installation.storage.list_keys(f"tasks/{task_id}")}
     assert kept == _needed(task)  # no stage is left, and housekeeping takes nothing away
@@ -202,8 +202,8 @@ def test_song_task_warns_of_recordings_without_a_voice(shared_installation, stud
         task_id = start_conversion(studio, studio.local, copy, "My song.wav", request)
         assert run(shared_installation) == "completed"
         view = result_view(studio, studio.local, task_id, "", 0.0)
-        warning = task_view(studio, studio.local, task_id, "", 0.0)["warning"]
-        assert view["warning"] == warning
+        warning = task_view(studio, studio.local, task_id, "", 0.0).warning
+        assert view.warning == warning
         return warning
 
     sung, played = save(tmp_path / "v.wav", stems[0]), save(tmp_path / "n.wav", noise, 0.5 * noise)

@@ -70,8 +70,8 @@ def test_teaching_creates_a_voice_with_recordings_origin_consent_and_training(in
     assert installation.task(task_id).result == {"model_id": "mia-ii"}
     (model,) = made(installation)
     assert (model.id, model.state, model.voice_key) == ("mia-ii", "training", None)
-    assert (model.card["consent"], model.card["licence"]) == (OWNER, "CC BY 4.0")
-    assert model.card["source"] == "taught by Mia, imported from Mia.pth"
+    assert (model.card.consent, model.card.licence) == (OWNER, "CC BY 4.0")
+    assert model.card.source == "taught by Mia, imported from Mia.pth"
     assert model.data_report["usable_s"] > 10
     assert model.data_report["left_out"] == [left_out]
     training = installation.claim("training")
@@ -79,8 +79,8 @@ def test_teaching_creates_a_voice_with_recordings_origin_consent_and_training(in
     dataset = load_dataset(installation.storage.folder(model.dataset_key))
     assert [path.name for path in dataset.recordings] == ["01-own.flac", "02-speech-high.flac"]
     taught = taught_by(installation, model)
-    assert (taught["name"], taught["file"], len(taught["sha256"])) == ("Mia", "Mia.pth", 64)
-    assert set(taught["scores"]) == {"likeness", "content", "score"}
+    assert (taught.name, taught.file, len(taught.sha256)) == ("Mia", "Mia.pth", 64)
+    assert set(taught.scores) == {"likeness", "content", "score"}
     assert not list(installation.storage.list_keys("tasks/"))
 
 

@@ -14,6 +14,8 @@ from studio.page.history.projects import project_row
 from studio.page.history.rows import row_of
 from studio.page.train.course import curves, state_rows
 from studio.page.voices.report import about, head
+from studio.store.records.codec import plain
+from tests.records import Known
 from tests.studio.page.history.test_rows import TASK
 from tests.studio.page.train.test_course import RUNNING
 from tests.studio.page.voices.test_report import VOICE
@@ -63,15 +65,15 @@ def checked(compiler: str) -> None:
 def keep_to(interface: str, *records: Mapping[str, Any]) -> None:
     known, needed = fields_of(interface)
     assert records
-    for record in records:
+    for record in map(plain, records):
         assert needed <= set(record) <= known, (interface, needed - set(record), set(record) - known)
 
 
 def test_rows_of_tasks_have_the_fields_that_their_element_reads():
-    project = {
+    project = Known({
         "id": "p", "name": "song", "file_name": "song.wav", "voices": ["Mia"], "changed_at": 0.0, "conversions": [TASK],
         "timeline": {"tempo_bpm": 120, "beats_per_bar": 4, "start_s": 1.0},
-    }  # fmt: skip
+    })  # fmt: skip
     row = project_row(project, "wav")
     keep_to("TaskOrProject", row)
     keep_to("Task", *row["rows"], row_of(TASK))
@@ -84,11 +86,11 @@ def test_rows_of_tasks_have_the_fields_that_their_element_reads():
 def test_data_of_a_training_have_the_fields_that_their_elements_read():
     data = curves(RUNNING, 2)
     keep_to("CurvesData", data)
-    keep_to("Chart", *data["charts"])
-    keep_to("CurveLine", *[line for chart in data["charts"] for line in chart["lines"]])
+    keep_to("Chart", *data.charts)
+    keep_to("CurveLine", *[line for chart in data.charts for line in chart.lines])
     keep_to("Fact", *state_rows(RUNNING))
 
 
 def test_data_of_a_voice_have_the_fields_that_their_elements_read():
     keep_to("VoiceHead", head(VOICE))
-    keep_to("Fact", *about(VOICE)["rows"])
+    keep_to("Fact", *about(VOICE).rows)

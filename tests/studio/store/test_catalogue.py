@@ -57,7 +57,7 @@ def data(folder_storage) -> Iterator[Path]:
 
 
 def ids(database: Database, account: Account, **narrowed: object) -> list[str]:
-    return [one["id"] for one in list_models(database, account, **narrowed)[0]]
+    return [one.id for one in list_models(database, account, **narrowed)[0]]
 
 
 def states(database: Database, account: Account) -> dict[str, str]:
@@ -87,7 +87,7 @@ def found(database: Database, account: Account, model: Model) -> Model:
 def test_list_models_lists_the_demo_voices_for_every_account(database, folder_storage, me, guest):
     for account in (me, guest):
         listed, following = list_models(database, account)
-        assert [one["id"] for one in listed] == DEMO
+        assert [one.id for one in listed] == DEMO
         assert following is None
         assert [list(one) for one in listed] == [FIELDS] * len(DEMO)
         demo = find_model(database, account, "kathleen")
@@ -151,7 +151,7 @@ def test_list_models_returns_each_voice_once_across_pages(database, folder_stora
     while True:
         listed, cursor = list_models(database, guest, limit=limit, cursor=cursor)
         assert len(listed) <= limit
-        seen += [one["id"] for one in listed]
+        seen += [one.id for one in listed]
         if cursor is None:
             break
     assert seen == ids(database, guest)
@@ -171,7 +171,7 @@ def test_find_model_and_remove_model_keep_accounts_apart(database, folder_storag
     mine = added(database, folder_storage, me, "Mia", voice_key=None)
     theirs = added(database, folder_storage, guest, "Mia", genre="jazz")
     assert mine.id == theirs.id == "mia"
-    assert find_model(database, guest, "mia").published["genre"] == "jazz"
+    assert find_model(database, guest, "mia").published.genre == "jazz"
     with folder_storage.deleting() as take_away, database.write() as connection:
         remove_model(connection, take_away, guest, theirs)
     with pytest.raises(NotFound):
@@ -201,7 +201,7 @@ def test_add_model_avoids_ids_of_demo_voices_and_existing_folders(database, fold
 def test_add_model_stores_fields_of_any_length(database, folder_storage, guest):
     card = {"gender": "g" * 5000, "base_language": "a whole sentence", "genre": "rock", "voice_type": None}
     model = added(database, folder_storage, guest, "n" * 100, **card)
-    assert find_model(database, guest, model.id).published["gender"] == "g" * 5000
+    assert find_model(database, guest, model.id).published.gender == "g" * 5000
     assert ids(database, guest, genre="rock") == [model.id]
 
 

@@ -62,7 +62,7 @@ def test_import_folders_adds_a_row_for_a_voice(imported, data):
     a_voice(data, "mia", genre="jazz")
     model = imported()["mia"]
     assert (model.state, model.voice_key, model.dataset_key) == ("completed", "voices/mia", None)
-    assert (model.name, model.published["genre"]) == ("Mia", "jazz")
+    assert (model.name, model.published.genre) == ("Mia", "jazz")
 
 
 def test_import_folders_adds_recordings_with_their_report_and_training(imported, data):
@@ -75,7 +75,7 @@ def test_import_folders_adds_recordings_with_their_report_and_training(imported,
     mia = found["mia"]
     assert (mia.state, mia.dataset_key, mia.voice_key) == ("pending", "datasets/mia", None)
     assert (mia.epoch, mia.epochs, mia.data_report) == (12, 0, {"verdict": "warn", "snr_db": None})
-    assert mia.published["genre"] == "jazz"
+    assert mia.published.genre == "jazz"
     assert found["ben"].data_report is None
 
 

@@ -8,6 +8,7 @@ from studio.actions.conversions.conversion import ConversionRequest, start_conve
 from studio.actions.conversions.edits import edit_view
 from studio.actions.tasks import delete_results, delete_task, task_view
 from studio.errors import Invalid, NotFound, WrongState
+from studio.store.records.conversion import ChosenTake
 from studio.store.tasks import claim, find
 
 STARTS_S = [0.0, 0.3, 0.6]
@@ -26,14 +27,14 @@ def phrased(studio, recording, complete_task):
     return make
 
 
-def chosen(*takes: tuple[str, int]) -> list[dict]:
-    return [{"task": task, "take": take} for task, take in takes]
+def chosen(*takes: tuple[str, int]) -> list[ChosenTake]:
+    return [ChosenTake(task, take) for task, take in takes]
 
 
 def test_start_comp_keeps_its_own_copies_of_the_recording_and_takes(studio, phrased):
     first, second = phrased(), phrased()
-    assert comp_view(studio, studio.local, first, "", 0.0)["starts_s"] == STARTS_S
-    titles = [(one["task"], one["title"]) for one in comp_view(studio, studio.local, first, "", 0.0)["takes"]]
+    assert comp_view(studio, studio.local, first, "", 0.0).starts_s == STARTS_S
+    titles = [(one.task, one.title) for one in comp_view(studio, studio.local, first, "", 0.0).takes]
     assert titles == [(first, "Take 1"), (first, "Take 2"), (second, "Take 1"), (second, "Take 2")]
     new = start_comp(studio, studio.local, first, chosen((first, 2), (second, 1), (second, 1)))
     given = find(studio.database, studio.local.id, new).parameters
@@ -43,7 +44,7 @@ def test_start_comp_keeps_its_own_copies_of_the_recording_and_takes(studio, phra
         delete_results(studio, studio.local, task)
     for key in (given["input_key"], *given["comp"]["takes"]):
         assert studio.storage.head(key) is not None
-    assert task_view(studio, studio.local, new, "", 0.0)["comp"] == chosen((first, 2), (second, 1), (second, 1))
+    assert task_view(studio, studio.local, new, "", 0.0).comp == chosen((first, 2), (second, 1), (second, 1))
 
 
 def test_repeat_comp_works_after_the_original_is_deleted(studio, phrased):

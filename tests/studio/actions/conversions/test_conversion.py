@@ -32,6 +32,7 @@ from studio.errors import Invalid, NotFound, NotReadable, WrongState
 from studio.settings.service import ServiceSettings
 from studio.store.catalogue import report_completed
 from studio.store.folder_import import import_folders
+from studio.store.records.codec import plain
 from studio.store.records.conversion import Conversion
 from studio.store.tasks import claim, complete, fail, find
 from tests.cards import rewrite_card
@@ -63,16 +64,16 @@ def test_start_conversion_stores_the_recording_and_queues_a_task(studio, recordi
 
 def test_conversion_view_matches_the_published_api_before_and_after_completion(studio, recording):
     task_id = start(studio, recording())
-    assert conversion_view(studio, studio.local, task_id, BASE, NOW_S) == {"status": "in_progress"}
+    assert plain(conversion_view(studio, studio.local, task_id, BASE, NOW_S)) == {"status": "in_progress"}
     task = claim(studio.database, "worker", ["conversion"], 60)
-    assert conversion_view(studio, studio.local, task_id, BASE, NOW_S) == {"status": "in_progress"}
+    assert plain(conversion_view(studio, studio.local, task_id, BASE, NOW_S)) == {"status": "in_progress"}
     settings = {"model": "kathleen", "transpose": 0, "vocal_style": "spoken"}
     with studio.database.write() as connection:
         complete(connection, task, {"outputs": ["a/1.wav", "a/2.wav"], "output_settings": settings})
     view = conversion_view(studio, studio.local, task_id, BASE, NOW_S)
-    assert set(view) == {"status", "input_audio_url", "output_audio_urls", "output_settings"}
-    assert (view["status"], view["output_settings"]) == ("completed", settings)
-    assert [url.split("?")[0] for url in view["output_audio_urls"]] == [f"{BASE}/files/a/{n}.wav" for n in (1, 2)]
+    assert set(plain(view)) == {"status", "input_audio_url", "output_audio_urls", "output_settings"}
+    assert (view.status, plain(view.output_settings)) == ("completed", settings)
+    assert [url.split("?")[0] for url in view.output_audio_urls] == [f"{BASE}/files/a/{n}.wav" for n in (1, 2)]
 
 
 def test_conversion_view_shows_only_the_status_of_a_failed_conversion(studio, recording):
@@ -80,7 +81,7 @@ def test_conversion_view_shows_only_the_status_of_a_failed_conversion(studio, re
     task = claim(studio.database, "worker", ["conversion"], 60)
     with studio.database.write() as connection:
         fail(connection, task, "It did not work.", "reason")
-    assert conversion_view(studio, studio.local, task_id, BASE, NOW_S) == {"status": "failed"}
+    assert plain(conversion_view(studio, studio.local, task_id, BASE, NOW_S)) == {"status": "failed"}
 
 
 def test_conversion_view_refuses_another_account(studio, other, recording):
@@ -145,20 +146,20 @@ def test_start_conversion_takes_an_untrained_voice_on_request_alone(studio, reco
         start(studio, recording(), model=model)
     task_id = start(studio, recording(), model=model, untrained=True)
     assert find(studio.database, studio.local.id, task_id).parameters["untrained"]
-    assert task_view(studio, studio.local, task_id, BASE, NOW_S)["untrained"]
-    assert conversion_view(studio, studio.local, task_id, BASE, NOW_S) == {"status": "in_progress"}
+    assert task_view(studio, studio.local, task_id, BASE, NOW_S).untrained
+    assert plain(conversion_view(studio, studio.local, task_id, BASE, NOW_S)) == {"status": "in_progress"}
     task = claim(studio.database, "worker", ["conversion"], 60)
     with studio.database.write() as connection:  # it was trained until its turn came
         settings = {"model": model, "transpose": 0, "vocal_style": "spoken"}
         complete(connection, task, {"outputs": ["a/1.wav"], "output_settings": settings, "untrained": False})
-    assert not task_view(studio, studio.local, task_id, BASE, NOW_S)["untrained"]
-    assert set(conversion_view(studio, studio.local, task_id, BASE, NOW_S)["output_settings"]) == set(settings)
+    assert not task_view(studio, studio.local, task_id, BASE, NOW_S).untrained
+    assert set(plain(conversion_view(studio, studio.local, task_id, BASE, NOW_S).output_settings)) == set(settings)
 
 
 def test_start_conversion_ignores_untrained_for_a_trained_voice(studio, recording):
     task_id = start(studio, recording(), untrained=True)
     assert not find(studio.database, studio.local.id, task_id).parameters["untrained"]
-    assert not task_view(studio, studio.local, task_id, BASE, NOW_S)["untrained"]
+    assert not task_view(studio, studio.local, task_id, BASE, NOW_S).untrained
 
 
 def test_start_conversion_refuses_an_untrained_voice_with_too_little_sound(studio, recording, package):

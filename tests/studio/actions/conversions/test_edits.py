@@ -81,34 +81,34 @@ def stored(studio, key) -> bytes:
 
 def test_edit_view_shows_the_pitch_curve_of_the_take(studio, converted):
     shown = view(studio, converted, 2)
-    assert shown["id"] == f"{converted}-2"
-    assert (shown["duration_s"], shown["step_s"]) == (3.0, 0.01)
-    assert shown["hertz"] == [201.0] * FRAMES
-    assert shown["confidence"] == [0.9] * FRAMES
-    assert (shown["edits"], shown["changes"]) == ([], [])
-    [heard] = shown["heard"]
-    assert heard["label"] == "As converted"
-    assert f"/tasks/{converted}/1/take-2.wav" in heard["url"]
+    assert shown.id == f"{converted}-2"
+    assert (shown.duration_s, shown.step_s) == (3.0, 0.01)
+    assert shown.hertz == [201.0] * FRAMES
+    assert shown.confidence == [0.9] * FRAMES
+    assert (shown.edits, shown.changes) == ([], [])
+    [heard] = shown.heard
+    assert heard.label == "As converted"
+    assert f"/tasks/{converted}/1/take-2.wav" in heard.url
 
 
 def test_edit_view_lists_the_settings_of_each_tool(studio, converted):
-    tools = view(studio, converted)["tools"]
+    tools = view(studio, converted).tools
     assert set(tools) == set(TOOLS)
-    assert set(tools["shift"]["settings"]) == {"semitones"}
-    assert tools["smooth"]["settings"]["milliseconds"] | {"meaning": ""} == {
+    assert set(tools["shift"].settings) == {"semitones"}
+    assert tools["smooth"].settings["milliseconds"] | {"meaning": ""} == {
         "minimum": 20.0, "maximum": 2000.0, "default": 250.0, "words": (), "meaning": "",
     }  # fmt: skip
-    assert "A minor" in tools["snap"]["settings"]["scale"]["words"]
-    assert tools["draw"]["settings"] == {}
+    assert "A minor" in tools["snap"].settings["scale"]["words"]
+    assert tools["draw"].settings == {}
 
 
 def test_changes_view_previews_edits_before_rendering(studio, converted):
     [change] = changes_view(studio, studio.local, converted, 1, [SHIFT])
-    assert 97 <= change["first"] <= 98
-    assert len(change["hertz"]) == pytest.approx(55, abs=2)
-    assert change["hertz"][27] == pytest.approx(200 * 2 ** (2 / 12), abs=0.01)
+    assert 97 <= change.first <= 98
+    assert len(change.hertz) == pytest.approx(55, abs=2)
+    assert change.hertz[27] == pytest.approx(200 * 2 ** (2 / 12), abs=0.01)
     two = changes_view(studio, studio.local, converted, 1, [SHIFT, LATER])
-    assert [one["first"] for one in two] == [change["first"], change["first"] + 100]
+    assert [one.first for one in two] == [change.first, change.first + 100]
     assert changes_view(studio, studio.local, converted, 1, []) == []
 
 
@@ -122,7 +122,7 @@ def test_start_edit_takes_formants_and_levels_though_the_curve_stays(studio, con
         "vibrato": 1.0, "drift": 1.0, "centre": 0.0, "slope": 0.0, "formant_shift_semitones": 0.0, "level_db": 0.0,
     } | change  # fmt: skip
     finished(edit_id, takes=1, with_edit_data=False)
-    assert view(studio, edit_id)["edits"] == [stored_edit]
+    assert view(studio, edit_id).edits == [stored_edit]
     with pytest.raises(Invalid, match="Nothing to render"):
         start_edit(studio, studio.local, edit_id, 1, [note])
     start_edit(studio, studio.local, edit_id, 1, [])
@@ -144,8 +144,8 @@ def test_start_edit_queues_a_conversion_with_its_own_copy_of_the_take(studio, co
     edited = task.parameters["edit"]
     assert (edited["of"], edited["conversion"], edited["take"], edited["earlier"]) == (converted, converted, 2, None)
     assert edited["edits"] == [SHIFT]
-    views = {task["id"]: task for task in task_views(studio, studio.local, "", NOW_S)["tasks"]}
-    assert [views[one]["edit_of"] for one in (edit_id, converted)] == [converted, None]
+    views = {task.id: task for task in task_views(studio, studio.local, "", NOW_S).tasks}
+    assert [views[one].edit_of for one in (edit_id, converted)] == [converted, None]
     first = find(studio.database, studio.local.id, converted)
     content = stored(studio, first.parameters["input_key"])
     delete_task(studio, studio.local, converted)
@@ -158,11 +158,11 @@ def test_start_edit_queues_a_conversion_with_its_own_copy_of_the_take(studio, co
 def test_edit_view_and_start_edit_of_an_edit_build_on_the_converted_take(studio, converted, finished):
     edit_id = finished(start_edit(studio, studio.local, converted, 2, [SHIFT]), takes=1, with_edit_data=False)
     shown = view(studio, edit_id)
-    assert shown["id"] == f"{converted}-2"
-    assert shown["hertz"] == [201.0] * FRAMES
-    assert shown["edits"] == [SHIFT]
-    assert len(shown["changes"]) == 1
-    assert [one["label"] for one in shown["heard"]] == ["As converted", "Edited"]
+    assert shown.id == f"{converted}-2"
+    assert shown.hertz == [201.0] * FRAMES
+    assert shown.edits == [SHIFT]
+    assert len(shown.changes) == 1
+    assert [one.label for one in shown.heard] == ["As converted", "Edited"]
     again = start_edit(studio, studio.local, edit_id, 1, [SHIFT, LATER])
     edited = find(studio.database, studio.local.id, again).parameters["edit"]
     assert (edited["of"], edited["conversion"], edited["take"]) == (edit_id, converted, 2)
@@ -254,7 +254,7 @@ def test_edit_view_and_start_edit_refuse_a_deleted_voice(studio, recording, fini
     model = import_model(studio, studio.local, tmp_path / "out.zip")
     edit_profile(studio, studio.local, model, {"name": "Mia"})
     task_id = finished(start_conversion(studio, studio.local, recording(), "song.wav", ConversionRequest(model, {})))
-    assert view(studio, task_id)["edits"] == []
+    assert view(studio, task_id).edits == []
     delete_model(studio, studio.local, model)
     for act in (view, lambda *given: start_edit(given[0], studio.local, given[1], 1, [SHIFT])):
         with pytest.raises(NotFound, match="'Mia' has been deleted: convert the recording with another voice"):

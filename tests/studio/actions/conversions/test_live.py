@@ -59,9 +59,9 @@ def test_live_sessions_open_one_session_per_ticket_and_record_it_into_history(se
     finally:
         task = session.finish()
     view = result_view(studio, studio.local, task, "", 0.0)
-    assert (view["state"], view["model"], len(view["takes"])) == ("completed", "kathleen", 1)
+    assert (view.state, view.model, len(view.takes)) == ("completed", "kathleen", 1)
     assert [one.id for one in list_tasks(studio.database, studio.local.id)[0]] == [task]
-    assert [row["id"] for row in history_view(studio, studio.local, "", 0.0)["tasks"]] == [task]
+    assert [row.id for row in history_view(studio, studio.local, "", 0.0).tasks] == [task]
     assert (studio.settings.work / "live" / studio.local.id).exists()
 
 
@@ -82,7 +82,7 @@ def test_live_sessions_begin_a_recording_while_they_run_in_the_voice_that_is_hea
     finally:
         task = session.finish()
     view = result_view(studio, studio.local, task, "", 0.0)
-    assert (view["state"], view["model"]) == ("completed", "koguchi")
+    assert (view.state, view.model) == ("completed", "koguchi")
     kept = studio.storage.fetch(f"{account_prefix(studio.local)}tasks/{task}/live-1.wav", tmp_path)
     assert soundfile.info(kept).duration == pytest.approx(2 * GIVEN["block_ms"] / 1000)
 
@@ -90,7 +90,7 @@ def test_live_sessions_begin_a_recording_while_they_run_in_the_voice_that_is_hea
 def test_live_sessions_list_voices_as_their_cards_with_ranges(sessions, studio):
     voices = sessions.voices(studio.local)
     cards = voice_cards(studio, studio.local, "", 0.0)
-    assert [voice["id"] for voice in voices] == [card["id"] for card in cards]
+    assert [voice["id"] for voice in voices] == [card.id for card in cards]
     safiye = next(voice for voice in voices if voice["id"] == "safiye")
     assert (safiye["low"], safiye["high"]) == (55, 72)  # G3 to C5
 

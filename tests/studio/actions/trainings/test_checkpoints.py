@@ -58,17 +58,17 @@ def test_choose_checkpoint_makes_any_kept_checkpoint_the_voice(studio, trained):
         assert card.training["epochs"] == 9
         assert card.training["scores"]["likeness"] == 0.9
         details = voice_details(studio, studio.local, trained, "", 0.0)
-        assert (details["state"], details["learned"]["best_epoch"], details["has_recordings"]) == (
+        assert (details.state, details.learned["best_epoch"], details.has_recordings) == (
             "completed", epoch, True,
         )  # fmt: skip
-        assert "/voices/mia/preview.wav" in details["preview_url"]
+        assert "/voices/mia/preview.wav" in details.preview_url
 
 
 def test_choose_checkpoint_replaces_the_untrained_voice(studio, trained):
     home = shutil.copytree(DEMO_VOICES / "koguchi", studio.settings.datasets / trained / "untrained")
-    assert model_view(studio, studio.local, trained)["untrained"]
+    assert model_view(studio, studio.local, trained).untrained
     choose_checkpoint(studio, studio.local, trained, 4)
-    assert not model_view(studio, studio.local, trained)["untrained"]
+    assert not model_view(studio, studio.local, trained).untrained
     assert not home.exists()
 
 
@@ -82,19 +82,19 @@ def test_choose_checkpoint_keeps_later_profile_edits(studio, trained):
     edit_profile(studio, studio.local, trained, {"name": "Nina", "vocal_range": {"min": "C3", "max": "C4"}})
     choose_checkpoint(studio, studio.local, trained, 8)
     view = model_view(studio, studio.local, trained)
-    assert (view["name"], view["vocal_range"]) == ("Nina", {"min": "C3", "max": "C4"})
+    assert (view.name, view.vocal_range) == ("Nina", {"min": "C3", "max": "C4"})
     assert load_card(studio.settings.voices / trained).name == "Nina"
 
 
 def test_choose_checkpoint_refuses_incomplete_and_unknown_checkpoints(studio, trained):
     (studio.settings.datasets / trained / "training" / "evaluations" / "000004" / "weights.safetensors").unlink()
-    found = auditions_view(studio, studio.local, trained, "", 0.0)["evaluations"]
+    found = auditions_view(studio, studio.local, trained, "", 0.0).evaluations
     assert [line["complete"] for line in found] == [True, False, True]
     with pytest.raises(WrongState, match="Only the audio of this checkpoint was kept"):
         choose_checkpoint(studio, studio.local, trained, 4)
     with pytest.raises(NotFound, match="after 5 epochs"):
         choose_checkpoint(studio, studio.local, trained, 5)
-    assert model_view(studio, studio.local, trained)["state"] == "pending"
+    assert model_view(studio, studio.local, trained).state == "pending"
 
 
 def test_choose_checkpoint_refuses_voices_in_training_demo_voices_and_other_accounts(studio, other, trained):
@@ -129,6 +129,6 @@ def test_choose_checkpoint_on_s3_replaces_the_earlier_voice(studio, other, packa
     for epoch in (4, 8):
         choose_checkpoint(there, other, model, epoch)
         keys.append(find_model(there.database, other, model).voice_key)
-        assert voice_details(there, other, model, "", 0.0)["learned"]["best_epoch"] == epoch
+        assert voice_details(there, other, model, "", 0.0).learned["best_epoch"] == epoch
     stored = {key.rpartition("/")[0] for key in s3_storage.list_keys(f"accounts/{other.id}/voices")}
     assert stored == {keys[1]}  # what it was before is gone

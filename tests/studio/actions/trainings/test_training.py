@@ -26,6 +26,7 @@ from studio.actions.voices.voice import delete_model, model_view, models_view
 from studio.errors import NotFound, TooMany, WrongState
 from studio.executors.recovery import end_training
 from studio.store.catalogue import find_model, training_completed, training_reached, voice_prefix
+from studio.store.records.codec import plain
 from studio.store.tasks import claim, complete, fail, find, list_tasks
 from studio.store.workspaces import alone_in_training
 
@@ -61,7 +62,7 @@ def trained_so_far(studio, voice, epochs=4):
 
 
 def test_trainable_view_lists_voices_with_recordings(studio, voice):
-    assert trainable_view(studio, studio.local) == [
+    assert plain(trainable_view(studio, studio.local)) == [
         {"id": "mia", "name": "Mia", "state": "pending", "epoch": 0, "epochs": 0}
     ]
     with pytest.raises(WrongState):
@@ -70,21 +71,21 @@ def test_trainable_view_lists_voices_with_recordings(studio, voice):
 
 def test_training_view_is_empty_before_the_first_training(studio, voice):
     seen = view(studio, voice)
-    assert (seen["begun"], seen["task"], seen["timed"], seen["estimating"]) == (False, None, None, None)
-    assert (seen["parts"], seen["evaluations"]) == ([], [])
+    assert (seen.begun, seen.task, seen.timed, seen.estimating) == (False, None, None, None)
+    assert (seen.parts, seen.evaluations) == ([], [])
     assert seconds_left(seen, 100) is None
 
 
 def test_start_estimate_queues_one_estimate_for_any_number_of_epochs(studio, voice):
     task_id = start_estimate(studio, studio.local, voice, {"batch": 4})
     assert start_estimate(studio, studio.local, voice) == task_id
-    assert view(studio, voice)["estimating"]["state"] == "queued"
+    assert view(studio, voice).estimating.state == "queued"
     task = claim(studio.database, "worker", ["estimate"], 60)
     assert task.parameters == {"settings": {"batch": 4}}
     with studio.database.write() as connection:
         complete(connection, task, TIMED)
     seen = view(studio, voice)
-    assert seen["timed"] == TIMED
+    assert seen.timed == Estimate(**TIMED)
     assert seconds_left(seen, 10) == 10 * 2.0 + 2 * 5.0
     assert seconds_left(seen, 100) > 200
 
@@ -95,8 +96,8 @@ def test_training_view_shows_the_error_of_a_failed_estimate(studio, voice):
     with studio.database.write() as connection:
         fail(connection, task, "There is too little voice.", "dataset_error")
     seen = view(studio, voice)
-    assert (seen["estimating"]["state"], seen["estimating"]["error"]) == ("failed", "There is too little voice.")
-    assert seen["timed"] is None
+    assert (seen.estimating.state, seen.estimating.error) == ("failed", "There is too little voice.")
+    assert seen.timed is None
 
 
 def test_training_view_ignores_the_estimate_of_an_earlier_voice_of_the_same_name(studio, voice, package):
@@ -106,13 +107,13 @@ def test_training_view_ignores_the_estimate_of_an_earlier_voice_of_the_same_name
         complete(connection, task, TIMED)
     delete_model(studio, studio.local, voice)
     assert create_model(studio, studio.local, package()) == voice
-    assert view(studio, voice)["timed"] is None
+    assert view(studio, voice).timed is None
 
 
 def test_seconds_left_follows_from_the_measured_epochs(studio, voice):
     trained_so_far(studio, voice)
     seen = view(studio, voice)
-    assert seen["timed"] == {"epoch_s": 3.0, "evaluation_s": 4.0, "total_s": 0.0, "epochs_apart": 2, "setup_s": 0.0}
+    assert seen.timed == Estimate(epoch_s=3.0, evaluation_s=4.0, total_s=0.0, epochs_apart=2)
     assert seconds_left(seen, 10) == 6 * 3.0 + 3 * 4.0
     assert seconds_left(seen, 4) == 0
 
@@ -120,30 +121,27 @@ def test_seconds_left_follows_from_the_measured_epochs(studio, voice):
 def test_training_view_shows_evaluations_with_sounds_and_marks_the_kept_one(studio, voice):
     trained_so_far(studio, voice)
     seen = view(studio, voice)
-    assert {part["name"] for part in seen["parts"]} == {"speech-high", "held-out-1"}
-    assert [line["kept"] for line in seen["evaluations"]] == [False, True, False]
-    assert [line["complete"] for line in seen["evaluations"]] == [False, True, False]
-    for line in seen["evaluations"]:
+    assert {part.name for part in seen.parts} == {"speech-high", "held-out-1"}
+    assert [line["kept"] for line in seen.evaluations] == [False, True, False]
+    assert [line["complete"] for line in seen.evaluations] == [False, True, False]
+    for line in seen.evaluations:
         assert set(line["sounds"]) == {"speech-high", "held-out-1"}
         assert f"/evaluations/{line['epoch']:06d}/" in line["sounds"]["speech-high"]
-    assert seen["evaluations"] == auditions_view(studio, studio.local, voice, "", 0.0)["evaluations"]
-    json.dumps(seen)
+    assert seen.evaluations == auditions_view(studio, studio.local, voice, "", 0.0).evaluations
+    json.dumps(plain(seen))
 
 
 def test_queue_view_shows_the_place_of_each_waiting_training(studio, package):
     voices = [create_model(studio, studio.local, package(name=name)) for name in ("Ada", "Bea")]
     for voice in voices:
         start_training(studio, studio.local, voice, 3)
-    assert [(task["model"], task["place"]) for task in queue_view(studio, studio.local, "", 0.0)] == [
-        ("ada", 1),
-        ("bea", 2),
-    ]
+    assert [(task.model, task.place) for task in queue_view(studio, studio.local, "", 0.0)] == [("ada", 1), ("bea", 2)]
     claim(studio.database, "worker", ["training"], 60)
-    assert [(task["model"], task["place"]) for task in queue_view(studio, studio.local, "", 0.0)] == [
+    assert [(task.model, task.place) for task in queue_view(studio, studio.local, "", 0.0)] == [
         ("ada", None),
         ("bea", 1),
     ]
-    assert view(studio, "bea")["task"]["place"] == 1
+    assert view(studio, "bea").task.place == 1
 
 
 def test_start_training_uses_the_given_settings_and_restarts_after_a_failure(studio, voice):
@@ -152,7 +150,7 @@ def test_start_training_uses_the_given_settings_and_restarts_after_a_failure(stu
     assert task.parameters == {"epochs": 3, "batch": 4, "patience": 0}
     with studio.database.write() as connection:
         end_training(connection, fail(connection, task, "It came to nothing.", "reason"))
-    assert view(studio, voice)["error"] == "It came to nothing."
+    assert view(studio, voice).error == "It came to nothing."
     assert start_training(studio, studio.local, voice, 3)["status"] == "training"
 
 
@@ -162,7 +160,7 @@ def test_start_training_and_start_estimate_refuse_invalid_settings(studio, voice
                 lambda: start_estimate(studio, studio.local, voice, settings)):  # fmt: skip
         with pytest.raises(SettingsError):
             act()
-    assert view(studio, voice)["task"] is None
+    assert view(studio, voice).task is None
 
 
 def test_forget_training_deletes_the_training_and_keeps_the_voice(studio, voice):
@@ -170,7 +168,7 @@ def test_forget_training_deletes_the_training_and_keeps_the_voice(studio, voice)
     start_training(studio, studio.local, voice, 9)
     with pytest.raises(WrongState, match="stop the training first"):
         forget_training(studio, studio.local, voice)
-    cancel_task(studio, studio.local, view(studio, voice)["task"]["id"], "", 0.0)
+    cancel_task(studio, studio.local, view(studio, voice).task.id, "", 0.0)
     with alone_in_training(studio.settings.datasets / voice), pytest.raises(WrongState, match="command line"):
         forget_training(studio, studio.local, voice)
     assert folder.exists()
@@ -179,7 +177,7 @@ def test_forget_training_deletes_the_training_and_keeps_the_voice(studio, voice)
     model = find_model(studio.database, studio.local, voice)
     assert (model.state, model.epoch, model.epochs) == ("pending", 0, 0)
     assert (studio.settings.datasets / voice / "audio").exists()
-    assert not view(studio, voice)["begun"]
+    assert not view(studio, voice).begun
 
 
 def test_training_actions_hide_trainings_of_other_accounts(studio, other, voice):
@@ -192,7 +190,7 @@ def test_training_actions_hide_trainings_of_other_accounts(studio, other, voice)
         lambda: start_estimate(studio, other, voice),
         lambda: forget_training(studio, other, voice),
         lambda: auditions_view(studio, other, voice, "", 0.0),
-        lambda: find(studio.database, other.id, view(studio, voice)["task"]["id"]),
+        lambda: find(studio.database, other.id, view(studio, voice).task.id),
     ):
         with pytest.raises(NotFound):
             act()
@@ -200,11 +198,11 @@ def test_training_actions_hide_trainings_of_other_accounts(studio, other, voice)
 
 def test_training_view_ignores_a_history_of_an_earlier_version(studio, voice):
     folder = trained_so_far(studio, voice)
-    assert view(studio, voice)["begun"]
+    assert view(studio, voice).begun
     history = json.loads((folder / "history.json").read_text())
     (folder / "history.json").write_text(json.dumps({key: value for key, value in history.items() if key != "format"}))
     seen = view(studio, voice)
-    assert (seen["history"], seen["begun"]) == (None, False)
+    assert (seen.history, seen.begun) == (None, False)
 
 
 def state(studio, model):
@@ -246,13 +244,13 @@ def test_train_model_starts_anew_for_a_voice_of_an_earlier_base(studio, package)
     model = create_model(studio, studio.local, package())
     train_model(studio, studio.local, model, 3)
     finish_training(studio, model, 3, format=FORMAT - 1)
-    assert model not in {one["id"] for one in models_view(studio, studio.local)["models"]}
+    assert model not in {one.id for one in models_view(studio, studio.local).models}
     view = model_view(studio, studio.local, model)
-    assert (view["state"], view["training"]["current_epoch"], view["training"]["history"]) == ("pending", 0, None)
-    assert "made with an earlier version" in view["error"]
+    assert (view.state, view.training.current_epoch, view.training.history) == ("pending", 0, None)
+    assert "made with an earlier version" in view.error
     again = train_model(studio, studio.local, model, 3)
     assert (again["status"], again["current_epoch"]) == ("training", 0)
-    assert model_view(studio, studio.local, model)["training"]["current_epoch"] == 0
+    assert model_view(studio, studio.local, model).training.current_epoch == 0
     assert len(trainings(studio)) == 2
 
 
@@ -265,12 +263,12 @@ def test_cancel_task_leaves_a_voice_of_an_earlier_base_pending(studio, package):
         training_reached(connection, studio.local.id, model, 2)
     cancel_task(studio, studio.local, trainings(studio)[0].id, "", 0.0)
     view = model_view(studio, studio.local, model)
-    assert (view["state"], view["training"]["current_epoch"]) == ("pending", 2)
+    assert (view.state, view.training.current_epoch) == ("pending", 2)
     for status in ("failed", "training"):  # that it was cancelled is told once
         assert train_model(studio, studio.local, model, 9)["status"] == status
     finish_training(studio, model, 9)
     assert state(studio, model) == "completed"
-    assert model in {one["id"] for one in models_view(studio, studio.local)["models"]}
+    assert model in {one.id for one in models_view(studio, studio.local).models}
 
 
 def test_train_model_continues_a_completed_voice_only_for_more_epochs(studio, package):
@@ -319,7 +317,7 @@ def test_train_model_returns_a_failure_once_and_then_continues(studio, package):
     model = create_model(studio, studio.local, package())
     train_model(studio, studio.local, model, 3)
     fail_training(studio)
-    assert model_view(studio, studio.local, model)["error"] == "It came to nothing."
+    assert model_view(studio, studio.local, model).error == "It came to nothing."
     assert train_model(studio, studio.local, model, 3)["status"] == "failed"
     assert train_model(studio, studio.local, model, 3)["status"] == "training"
     assert len(trainings(studio)) == 2

@@ -9,6 +9,7 @@ from studio.actions.voices.voice import model_view, models_view
 from studio.errors import DiskFull, NotFound, NotReadable, TooMany, WrongState
 from studio.http.errors import problem_of
 from studio.store.idempotency import Idempotency
+from studio.store.records.codec import plain
 from studio.store.tasks import claim, fail, list_tasks
 
 PUBLISHED = {
@@ -24,11 +25,11 @@ def test_create_model_makes_a_pending_voice_from_a_zip(studio, package):
     model = create_model(studio, studio.local, package(genre="jazz", consent={"by": "Mia"}))
     view = model_view(studio, studio.local, model)
     assert model == "mia"
-    assert (view["name"], view["genre"], view["state"], view["consent"]) == ("Mia", "jazz", "pending", {"by": "Mia"})
-    assert set(view) >= PUBLISHED
+    assert (view.name, view.genre, view.state, view.consent) == ("Mia", "jazz", "pending", {"by": "Mia"})
+    assert set(plain(view)) >= PUBLISHED
     assert (studio.settings.datasets / "mia" / "audio" / "one.wav").is_file()
     assert [task.kind for task in list_tasks(studio.database, studio.local.id)[0]] == ["report"]
-    assert "mia" not in {one["id"] for one in models_view(studio, studio.local)["models"]}
+    assert "mia" not in {one.id for one in models_view(studio, studio.local).models}
 
 
 def test_create_model_gives_equal_names_of_an_account_different_ids(studio, other, package):
@@ -84,19 +85,19 @@ def test_create_model_raises_on_a_full_disk_and_leaves_nothing(studio, package, 
 
 def test_examination_view_shows_the_state_and_examine_again_restarts_it(studio, other, package):
     model = create_model(studio, studio.local, package())
-    assert examination_view(studio, studio.local, model)["state"] == "queued"
+    assert examination_view(studio, studio.local, model).state == "queued"
     claimed = claim(studio.database, "worker", ["report"], 60)
     with studio.database.write() as connection:
         fail(connection, claimed, "It did not work.", "reason")
     view = examination_view(studio, studio.local, model)
-    assert (view["state"], view["error"]) == ("failed", "It did not work.")
+    assert (view.state, view.error) == ("failed", "It did not work.")
     examine_again(studio, studio.local, model)
-    assert examination_view(studio, studio.local, model)["state"] == "queued"
+    assert examination_view(studio, studio.local, model).state == "queued"
     with pytest.raises(NotFound):
         examine_again(studio, other, model)
     with pytest.raises(WrongState):
         examine_again(studio, studio.local, "kathleen")
-    assert examination_view(studio, studio.local, "kathleen")["state"] == "completed"
+    assert examination_view(studio, studio.local, "kathleen").state == "completed"
 
 
 def test_create_model_limits_dataset_hours_and_sets_the_report_cost(studio, package):

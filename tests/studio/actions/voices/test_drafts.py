@@ -205,7 +205,7 @@ def test_create_from_draft_creates_a_voice_and_deletes_the_draft(studio, recordi
     draft = add_recordings(studio, studio.local, None, files, NOW_S).draft_id
     model = create_from_draft(studio, studio.local, draft, {**STATED, "genre": "jazz"})
     view = model_view(studio, studio.local, model)
-    assert (view["id"], view["state"], view["genre"], view["consent"]["by"]) == ("mia", "pending", "jazz", "Mia")
+    assert (view.id, view.state, view.genre, view.consent["by"]) == ("mia", "pending", "jazz", "Mia")
     assert sorted(path.name for path in (studio.settings.datasets / "mia" / "audio").iterdir()) == ["a.wav", "b.wav"]
     assert tasks(studio) == ["report"]
     assert not kept(studio)
@@ -278,7 +278,7 @@ def test_take_back_refuses_trained_and_training_voices_and_other_accounts(studio
     train_model(studio, studio.local, model, 3)
     with pytest.raises(WrongState):
         reopen_as_draft(studio, studio.local, model, NOW_S)
-    assert model_view(studio, studio.local, model)["state"] == "training"
+    assert model_view(studio, studio.local, model).state == "training"
     assert not kept(studio)
     with studio.database.read() as connection:
         assert locked_model(connection, studio.local.id, model).dataset_key

@@ -1,4 +1,5 @@
 import zipfile
+from dataclasses import replace
 
 import pytest
 import soundfile
@@ -13,6 +14,7 @@ from studio.actions.voices.packages import import_model
 from studio.actions.voices.profiles import edit_profile
 from studio.actions.voices.voice import model_view, score_lines
 from studio.errors import Invalid, NotFound, TooMany, WrongState
+from studio.store.records.codec import plain
 from studio.store.tasks import claim, complete, fail, find
 from tests.engine.rvc.models import checkpoint_of, work_in_this_process
 
@@ -108,7 +110,7 @@ def test_start_teaching_queues_a_task_with_its_recordings(studio, teacher, recor
         complete(connection, claimed, {"model_id": "mia-ii"})
     assert active_new_voice(studio, studio.local, "teaching") is None
     assert new_voice_view(studio, studio.local, "teaching", task_id).model_id == "mia-ii"
-    assert task_view(studio, studio.local, task_id, "", 0.0)["model_id"] == "mia-ii"
+    assert task_view(studio, studio.local, task_id, "", 0.0).model_id == "mia-ii"
 
 
 def test_start_teaching_lists_the_files_of_a_zip_that_are_left_out(studio, teacher, recording, tmp_path):
@@ -122,7 +124,7 @@ def test_start_teaching_lists_the_files_of_a_zip_that_are_left_out(studio, teach
         "songs/words.txt": "This file is left out",
         "songs/old.wma": "This file is left out",
     }
-    assert task_view(studio, studio.local, task_id, "", 0.0)["warning"] == " ".join(
+    assert task_view(studio, studio.local, task_id, "", 0.0).warning == " ".join(
         f"{one.name}: {one.reason}" for one in left_out
     )
 
@@ -169,11 +171,11 @@ def test_taught_voice_names_its_teacher_and_both_scores(studio, package):
     taught = {"name": "Mia", "file": "Mia.pth", "sha256": "a1", "scores": SCORES}
     model_id = create_model(studio, studio.local, package(name="Mia II", taught_by=taught))
     view = model_view(studio, studio.local, model_id)
-    assert view["taught_by"] == taught
+    assert plain(view.taught_by) == taught
     assert score_lines(view) == ["Mia, imported: likeness 0.90, intelligibility 0.70, score 1.20"]
     evaluations = [SCORES | {"score": 0.5}, SCORES | {"likeness": 0.8, "score": 1.1}]
-    trained = view | {"training": {"history": {"evaluations": evaluations}}}
+    trained = replace(view, training=replace(view.training, history={"evaluations": evaluations}))
     assert score_lines(trained)[1] == "Mia II, taught: likeness 0.80, intelligibility 0.70, score 1.10"
     for odd in ("Mia", {"name": 1}, taught | {"scores": {"likeness": "high"}}):
         identifier = create_model(studio, studio.local, package(name="Odd", taught_by=odd))
-        assert model_view(studio, studio.local, identifier)["taught_by"] is None
+        assert model_view(studio, studio.local, identifier).taught_by is None

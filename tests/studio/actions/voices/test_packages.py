@@ -14,6 +14,7 @@ from studio.actions.recordings import open_file
 from studio.actions.rvc_models import RvcFiles
 from studio.actions.voices.datasets import create_model
 from studio.actions.voices.packages import (
+    Namesake,
     export_model,
     free_name,
     import_model,
@@ -56,25 +57,25 @@ def test_import_model_gives_an_exported_voice_a_free_id_in_each_account(studio, 
     export_model(studio, studio.local, "koguchi", tmp_path / "out.zip")
     assert import_model(studio, studio.local, tmp_path / "out.zip") == "koguchi-2"
     assert import_model(studio, other, tmp_path / "out.zip") == "koguchi-2"
-    assert "koguchi-2" in {one["id"] for one in models_view(studio, other)["models"]}
+    assert "koguchi-2" in {one.id for one in models_view(studio, other).models}
     export_model(studio, other, "koguchi-2", tmp_path / "again.zip")
     delete_model(studio, other, "koguchi-2")
     with pytest.raises(NotFound):
         export_model(studio, other, "koguchi-2", tmp_path / "gone.zip")
-    assert model_view(studio, studio.local, "koguchi-2")["state"] == "completed"
+    assert model_view(studio, studio.local, "koguchi-2").state == "completed"
 
 
 def test_import_model_renames_and_replace_model_replaces_an_existing_voice(studio, package, tmp_path):
     export_model(studio, studio.local, "koguchi", tmp_path / "koguchi.zip")
     assert package_card(tmp_path / "koguchi.zip").name == "Koguchi"
-    there = [{"id": "koguchi", "demo": True}]
+    there = [Namesake(id="koguchi", demo=True)]
     assert namesakes(studio, studio.local, tmp_path / "koguchi.zip") == ("Koguchi", there)
     name = free_name(studio, studio.local, "Koguchi")
     model = import_model(studio, studio.local, tmp_path / "koguchi.zip", voice_name=name)
     assert (name, model) == ("Koguchi 2", "koguchi-2")
-    assert model_view(studio, studio.local, model)["name"] == "Koguchi 2"
+    assert model_view(studio, studio.local, model).name == "Koguchi 2"
     shouted = import_model(studio, studio.local, tmp_path / "koguchi.zip", voice_name="KOGUCHI")
-    there.append({"id": shouted, "demo": False})
+    there.append(Namesake(id=shouted, demo=False))
     assert namesakes(studio, studio.local, tmp_path / "koguchi.zip") == ("Koguchi", there)
 
     own = create_model(studio, studio.local, package())  # which has recordings
@@ -113,7 +114,7 @@ def test_import_model_refuses_a_dataset_and_a_recording(studio, package, recordi
         import_model(studio, studio.local, package())
     with pytest.raises(NotReadable):
         import_model(studio, studio.local, recording())
-    assert len(models_view(studio, studio.local)["models"]) == 6
+    assert len(models_view(studio, studio.local).models) == 6
 
 
 def test_package_link_opens_the_package_until_the_voice_is_deleted(studio, tmp_path):
@@ -154,7 +155,7 @@ def test_import_model_refuses_weights_that_render_no_voice(studio, tmp_path, val
     export_voice(tmp_path / "koguchi", tmp_path / "out.zip")
     with pytest.raises(VoiceError, match="render no voice"):
         import_model(studio, studio.local, tmp_path / "out.zip")
-    assert len(models_view(studio, studio.local)["models"]) == 6
+    assert len(models_view(studio, studio.local).models) == 6
 
 
 def test_export_voice_does_not_load_torch(tmp_path):

@@ -14,6 +14,7 @@ from studio.errors import DiskFull, NotFound, WrongState
 from studio.store.catalogue import find_model
 from studio.store.database import Database
 from studio.store.folder_import import import_folders
+from studio.store.records.codec import plain
 from studio.store.tasks import list_tasks
 from studio.store.workspaces import alone_in_training
 
@@ -29,7 +30,7 @@ def test_model_view_says_what_is_estimated_of_a_demo_voice_and_of_an_imported_on
     export_model(studio, studio.local, voice, tmp_path / "out.zip")
     imported = import_model(studio, studio.local, tmp_path / "out.zip")
     for model in (voice, imported):
-        said = model_view(studio, studio.local, model)["estimated"]
+        said = model_view(studio, studio.local, model).estimated
         assert {name: pitch["median"] for name, pitch in said.items()} == median
 
 
@@ -41,12 +42,12 @@ def test_model_view_estimates_for_a_voice_of_before_and_leaves_its_card_alone(st
     (home / CARD_FILE).write_text(json.dumps(card), encoding="utf-8")
     before = (home / CARD_FILE).read_bytes()
     import_folders(studio.database, studio.storage, studio.local)
-    assert list(model_view(studio, studio.local, "mine")["estimated"]) == ["spoken_pitch"]
+    assert list(model_view(studio, studio.local, "mine").estimated) == ["spoken_pitch"]
     assert (home / CARD_FILE).read_bytes() == before
 
 
 def test_model_view_estimates_nothing_without_a_voice(studio, package):
-    assert model_view(studio, studio.local, create_model(studio, studio.local, package()))["estimated"] == {}
+    assert model_view(studio, studio.local, create_model(studio, studio.local, package())).estimated == {}
 
 
 def test_delete_model_removes_everything_but_refuses_during_training(studio, package):
@@ -96,7 +97,7 @@ def test_delete_model_refuses_during_training_from_the_command_line(studio, pack
 def test_delete_model_refuses_a_demo_voice(studio):
     with pytest.raises(WrongState):
         delete_model(studio, studio.local, "koguchi")
-    assert {one["id"] for one in models_view(studio, studio.local)["models"]} == {
+    assert {one.id for one in models_view(studio, studio.local).models} == {
         "everett",
         "goekhan",
         "kathleen",
@@ -115,8 +116,8 @@ def test_model_actions_refuse_the_voices_of_other_accounts(studio, other, packag
 
 def test_models_view_pages_through_all_voices(studio):
     first = models_view(studio, studio.local, limit=3)
-    rest = models_view(studio, studio.local, limit=3, cursor=first["next_cursor"])
-    names = [one["id"] for one in first["models"] + rest["models"]]
+    rest = models_view(studio, studio.local, limit=3, cursor=first.next_cursor)
+    names = [one.id for one in first.models + rest.models]
     assert sorted(names) == ["everett", "goekhan", "kathleen", "kerstin", "koguchi", "safiye"]
-    assert rest["next_cursor"] is None
-    assert all(set(one) == PUBLISHED for one in first["models"])
+    assert rest.next_cursor is None
+    assert all(set(plain(one)) == PUBLISHED for one in first.models)

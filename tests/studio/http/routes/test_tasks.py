@@ -6,7 +6,8 @@ import pytest
 from studio.actions.conversions.conversion import conversion_view
 from studio.actions.tasks import task_view
 from studio.store.kinds import LISTED
-from tests.rows import VERSIONS, in_state, plain, put_row, rows_of
+from studio.store.records.codec import plain
+from tests.rows import VERSIONS, in_state, put_row, rows_of
 
 
 def convert(client, singing) -> str:

@@ -4,10 +4,12 @@ import pytest
 
 from engine.analysis.comparison import Comparison
 from studio.page.explore.facts import compared, facts
+from tests.records import Known
 
 SUMMARY = {
     "style": "melodic", "vocal_range": {"min": "A2", "max": "F3"},
     "pitch": {"low": 45.7, "median": 50.1, "high": 53.1}, "voiced_s": 6.3, "loudness_lufs": -20.4, "peak_db": -3.1,
+    "clipped_runs": 0, "warning": None,
 }  # fmt: skip
 NOTHING = SUMMARY | {
     "style": "spoken", "vocal_range": None, "pitch": None, "voiced_s": 0.0, "loudness_lufs": None,
@@ -16,13 +18,8 @@ NOTHING = SUMMARY | {
 
 
 def view(name: str = "song.wav", **summary):
-    return {
-        "file_name": name,
-        "duration_s": 68.94,
-        "summary": SUMMARY | summary,
-        "notes": [{}] * 3,
-        "origin": "Made here.",
-    }
+    found = {"duration_s": 68.94, "summary": SUMMARY | summary, "notes": [{}] * 3}
+    return Known({"file_name": name, "origin": "Made here.", **found})
 
 
 def test_facts_of_one_recording_are_a_list():
@@ -54,7 +51,7 @@ def test_facts_name_silence():
 
 
 def test_facts_name_clipping():
-    assert "clipped" in facts([view(peak_db=0.0)])
+    assert "clipped" in facts([view(peak_db=0.0, clipped_runs=3)])
     assert "clipped" not in facts([view()])
 
 

@@ -8,8 +8,9 @@ from engine.conversion.settings import ConversionSettings
 from engine.texts import Numeral, Text
 from studio.page.history.projects import project_row
 from studio.page.history.rows import put_outlines, row_of, with_downloads
+from tests.records import Known
 
-TASK = {
+TASK = Known({
     "id": "a1", "kind": "conversion", "model": "mia", "model_name": "Mia", "state": "completed", "progress": 1.0,
     "message": "", "error": None, "created_at": "2026-03-01T10:00:00.000+00:00",
     "started_at": "2026-03-01T10:00:01.000+00:00", "finished_at": "2026-03-01T10:00:13.000+00:00",
@@ -17,7 +18,7 @@ TASK = {
     "output_settings": {"model": "mia", "transpose": 12, "vocal_style": "melodic"},
     "scores": [{"pitch_accuracy": 0.9, "voicing_error": 0.0}, {"pitch_accuracy": None, "voicing_error": None}],
     "input_audio_url": "/files/in", "output_audio_urls": ["/files/1", "/files/2"], "place": None,
-}  # fmt: skip
+})  # fmt: skip
 TRAINING = TASK | {
     "kind": "training", "epochs": 40, "settings": {"batch": 8}, "input_audio_url": None, "output_audio_urls": [],
 }  # fmt: skip
@@ -81,10 +82,10 @@ def test_row_of_a_lead_says_nothing_of_harmonies_but_where_it_is_compared():
 
 def test_project_row_names_a_harmony_in_the_row_below_its_recording_and_in_its_player():
     third = TASK | {"id": "c3", "settings": {"harmony": "third_above", "harmony_key": "A minor"}}
-    row = project_row({
+    row = project_row(Known({
         "id": "p1", "name": "Song", "file_name": "song.wav", "changed_at": 0.0, "voices": ["Mia"],
         "timeline": {"tempo_bpm": 0.0, "beats_per_bar": 4, "start_s": 0.0}, "conversions": [third, TASK],
-    }, "wav")  # fmt: skip
+    }), "wav")  # fmt: skip
     assert [one["detail"][0] for one in row["rows"]] == ["Third above in A minor", "Singing"]
     assert [track["label"] for track in row["player"]["tracks"]] == [
         "Original", "Mia, Third above in A minor, +12, take 1", "Mia, Third above in A minor, +12, take 2",
@@ -93,7 +94,7 @@ def test_project_row_names_a_harmony_in_the_row_below_its_recording_and_in_its_p
 
 
 def test_row_of_a_task_has_the_avatar_of_its_voice_whose_colour_its_waveform_has():
-    assert row_of(TASK)["avatar"]["initials"] == "M"
+    assert row_of(TASK)["avatar"].initials == "M"
     assert row_of(TASK | {"model_name": None})["avatar"] is None
 
 
@@ -131,7 +132,7 @@ def test_row_of_a_conversion_plays_the_recording_and_every_take():
     assert [track["label"] for track in player["tracks"]] == ["Before", "Take 1", "Take 2"]
     assert [track.get("note") for track in player["tracks"]] == [None, "best · 90 % of the melody kept", None]
     assert player["chosen"] == 1
-    assert [one["label"] for one in player["tracks"][2]["downloads"]] == ["wav", "flac", "mp3", "m4a"]
+    assert [one.label for one in player["tracks"][2]["downloads"]] == ["wav", "flac", "mp3", "m4a"]
     kept_badly = [{"pitch_accuracy": 0.7, "voicing_error": 0.0}, {"pitch_accuracy": 0.9, "voicing_error": 0.0}]
     turned = row_of(TASK | {"scores": kept_badly})["player"]  # as Convert shows them: by their numbers, the best chosen
     assert [(track["label"], track["url"]) for track in turned["tracks"][1:]] == [
@@ -147,8 +148,8 @@ def test_row_of_a_conversion_plays_the_recording_and_every_take():
 def test_with_downloads_fills_in_links_and_offers_every_format():
     row = with_downloads(row_of(TASK), {"a1 2 flac": {"url": "/files/2.flac", "name": "2.flac"}})
     offers = row["player"]["tracks"][2]["downloads"]
-    assert [one["label"] for one in offers] == ["wav", "flac", "mp3", "m4a"]
-    assert [one.get("url") for one in offers] == [None, "/files/2.flac", None, None]
+    assert [one.label for one in offers] == ["wav", "flac", "mp3", "m4a"]
+    assert [one.url for one in offers] == [None, "/files/2.flac", None, None]
     assert with_downloads(row_of(TRAINING), {})["player"] is None
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from studio.page.parts.analyses import progress_line
+from tests.records import Known
 
 
 @pytest.mark.parametrize(
@@ -16,4 +17,4 @@ from studio.page.parts.analyses import progress_line
     ],
 )
 def test_progress_line_tells_place_share_and_time_as_far_as_they_are_known(view, said):
-    assert progress_line({"file_name": "a.wav"} | view) == said
+    assert progress_line(Known({"file_name": "a.wav", **view})) == said

@@ -3,11 +3,11 @@
 import re
 import types
 from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any, NotRequired, Union, get_args, get_origin, get_type_hints
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import pytest
-from typing_extensions import is_typeddict
 
 import studio
 from studio.actions.analysis_views import Download
@@ -15,15 +15,14 @@ from studio.actions.voices.cards import Avatar
 from studio.page.parts import element_data
 
 TYPES = (Path(studio.__path__[0]) / "page" / "static" / "types.d.ts").read_text(encoding="utf-8")
-# records of elements by another name there, and what elements tell, which their scripts make themselves
+# records of elements by another name there
 NAMED = {"FactRow": "Fact", "TokenRow": "Token", "Facts": "FactsData"}
-TOLD = {"AskedDownload", "AskedOfTask", "ChosenEpoch", "ChosenTrack", "ChosenVoice", "TokenId"}
 # what the instrument is given besides, by studio/page/convert/takes.py
 OF_THE_INSTRUMENT = {"Track": {"brief", "avatar", "peaks"}}
 RECORDS = [
     one
     for name, one in vars(element_data).items()
-    if is_typeddict(one) and name not in TOLD and one not in (Download, Avatar)
+    if isinstance(one, type) and is_dataclass(one) and one not in (Download, Avatar)
 ]
 SIMPLE = {str: "string", int: "number", float: "number", bool: "boolean", type(None): "null"}
 FIELD = re.compile(r"\s*(\w+)(\??):\s*(.*)", re.DOTALL)
@@ -45,11 +44,16 @@ def plain(of_script: str) -> str:
     return "|".join(parts)
 
 
+def never_null(given: dict[str, tuple[str, bool]]) -> dict[str, tuple[str, bool]]:
+    """The same where what may be left out is not null, for then it is left out."""
+    return {
+        name: (re.sub(r"\|null|null\|", "", kind) if lacks else kind, lacks) for name, (kind, lacks) in given.items()
+    }
+
+
 def of_python(hint: Any) -> str:
     """The same of a type in Python."""
     origin, parts = get_origin(hint), get_args(hint)
-    if origin is NotRequired:
-        return of_python(parts[0])
     if origin in (Union, types.UnionType):
         return "|".join(sorted(of_python(one) for one in parts))
     if origin is Sequence or origin is list:
@@ -62,9 +66,9 @@ def of_python(hint: Any) -> str:
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.__name__)
 def test_records_have_the_fields_that_the_script_declares(record):
     interface = NAMED.get(record.__name__, record.__name__)
-    hints = get_type_hints(record)
-    of_page = {name: (of_python(hint), name in record.__optional_keys__) for name, hint in hints.items()}
-    of_script = declared(interface)
+    left_out = {one.name for one in fields(record) if one.default is None}  # where it is None
+    of_page = {name: (of_python(hint), name in left_out) for name, hint in get_type_hints(record).items()}
+    of_page, of_script = never_null(of_page), never_null(declared(interface))
     more = OF_THE_INSTRUMENT.get(interface, set())
     assert more <= {name for name, (_, may_lack) in of_script.items() if may_lack}
     assert {name: one for name, one in of_script.items() if name not in more} == of_page

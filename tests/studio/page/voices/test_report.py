@@ -1,30 +1,31 @@
 from studio.page.voices.report import about, head, range_picture, report_picture, training_rows
+from tests.records import Known
 
-VOICE = {
+VOICE = Known({
     "id": "mia", "name": "Mia", "kind": "studio", "state": "completed", "demo": False, "error": None,
     "description": "", "traits": [],
     "gender": "female", "age": "adult", "genre": "other", "voice_type": "alto",
     "vocal_range": {"min": "F3", "max": "D5"},
     "licence": "", "source": "", "avatar": {}, "uses": [], "consent": {}, "consent_origin": "", "learned": {},
     "taught_by": None,
-}  # fmt: skip
+})  # fmt: skip
 
 
 def rows(facts):
-    return {row["label"]: (row["value"], row.get("note", "")) for row in facts}
+    return {row.label: (row.value, row.note or "") for row in facts}
 
 
 def test_head_leaves_out_unspecific_fields_and_shows_the_badge():
-    assert head(VOICE)["kind"] == ["alto", "female"]
-    assert (head(VOICE)["badge"], head(VOICE | {"state": "pending"})["badge"]) == ("", "not trained")
-    assert head(VOICE | {"demo": True})["badge"] == "built-in"
+    assert head(VOICE).kind == ["alto", "female"]
+    assert (head(VOICE).badge, head(VOICE | {"state": "pending"}).badge) == ("", "not trained")
+    assert head(VOICE | {"demo": True}).badge == "built-in"
 
 
 def test_about_shows_id_consent_and_blend():
-    assert rows(about(VOICE)["rows"]) == {"ID": ("mia", "for the command line and the API")}
+    assert rows(about(VOICE).rows) == {"ID": ("mia", "for the command line and the API")}
     blend = {"share": 0.25, "voices": [{"name": "Kathleen"}, {"name": "Koguchi"}]}
     consent = {"statement": "It is mine.", "by": "Mia", "date": "2026-03-31"}
-    shown = rows(about(VOICE | {"consent": consent, "learned": {"blend": blend}})["rows"])
+    shown = rows(about(VOICE | {"consent": consent, "learned": {"blend": blend}}).rows)
     assert shown["Consent"] == ("It is mine.", "Mia, 2026-03-31")
     assert shown["Blended from"][0] == "Kathleen (75 %), Koguchi (25 %)"
 
@@ -46,9 +47,9 @@ def test_about_and_training_rows_show_the_teacher_and_the_scores_of_both():
     scores = {"likeness": 0.9, "content": 0.7, "score": 1.2}
     taught = {"taught_by": {"name": "Mia (RVC)", "file": "mia.pth", "scores": scores}}
     voice = VOICE | taught | {"learned": {"epochs": 3}, "training": {"history": {"evaluations": [scores]}}}
-    assert rows(about(voice)["rows"])["Taught by"][0] == "Mia (RVC), imported from mia.pth"
+    assert rows(about(voice).rows)["Taught by"][0] == "Mia (RVC), imported from mia.pth"
     said = "likeness 0.90, intelligibility 0.70, score 1.20"
-    shown = [row["value"] for row in training_rows(voice)]
+    shown = [row.value for row in training_rows(voice)]
     assert shown == [f"Mia (RVC), imported: {said}", f"Mia, taught: {said}"]
 
 
