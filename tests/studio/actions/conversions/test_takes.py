@@ -14,6 +14,7 @@ from studio.store.records.conversion import Conversion, OutputSettings, Rendered
 from studio.store.tables import tasks as rows
 from studio.store.take_labels import TakeLabel
 from studio.store.tasks import claim, fail, renew
+from tests.records import Known
 
 NOW_S = 1_800_000_000.0
 
@@ -102,7 +103,7 @@ def test_result_view_has_the_range_that_the_fit_has(studio, started, style, low,
     with studio.database.write() as connection:
         connection.execute(update(rows).where(rows.c.id == started).values(result=done))
     assert plain(shown(studio, started).range) == {"low": low, "high": high, "label": label}
-    looked = {"summary": {"style": style, "pitch": None}, "pitch_histogram": []}
+    looked = Known({"summary": {"style": style, "pitch": None}, "pitch_histogram": []})
     fitted = fit_view(studio, studio.local, "kerstin", looked).voice
     assert (fitted.low, fitted.high, fitted.estimated is not None) == (low, high, "\u2248" in label)
 

@@ -6,13 +6,14 @@ import pytest
 
 from engine.texts import joined, tr
 from studio.page.convert.result import notice_of
+from tests.records import Known
 
 ROOM, DEEP, MOVED = tr("It sounds of a room."), tr("4 s are too low."), tr("Moved beyond the range.")
 
 
 def said(warning: str | None, notes: tuple[str, ...] = (), beside: str | None = None) -> str:
-    view: Any = {"warning": warning, "notes": notes, "parts": []}
-    analysed: Any = {"summary": {"warning": beside}}
+    view: Any = Known({"warning": warning, "notes": notes, "parts": []})
+    analysed: Any = Known({"summary": {"warning": beside}})
     value = notice_of(view, analysed).value
     return value if isinstance(value, str) else ""
 
@@ -40,5 +41,5 @@ def test_notice_of_warns_only_where_a_warning_is_left():
 
 
 def test_notice_of_says_everything_where_no_recording_is_known():
-    view: Any = {"warning": ROOM, "notes": (DEEP,), "parts": []}
+    view: Any = Known({"warning": ROOM, "notes": (DEEP,), "parts": []})
     assert f"{ROOM} {DEEP}" in str(notice_of(view, None).value)

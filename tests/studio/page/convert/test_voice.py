@@ -12,6 +12,7 @@ from studio.page.convert.voice import _voices
 from studio.settings.environment import Settings
 from studio.settings.service import ServiceSettings
 from studio.store.studio import Studio, open_studio
+from tests.records import Known
 
 
 @pytest.fixture
@@ -27,9 +28,11 @@ def test_voices_have_the_ranges_of_the_fit(studio, style):
         return action(studio, studio.local, *given)
 
     visit: Any = SimpleNamespace(do=do, base_url="", now_s=1_800_000_000.0)
-    looked: Any = {"id": "a", "summary": {"style": style, "pitch": None}, "pitch_histogram": []} if style else None
+    looked: Any = (
+        Known({"id": "a", "summary": {"style": style, "pitch": None}, "pitch_histogram": []}) if style else None
+    )
     shown = _voices(visit, looked)
-    assert {"kerstin", "safiye"} <= {card["id"] for card in shown}  # recorded only speaking, only singing
+    assert {"kerstin", "safiye"} <= {card.id for card in shown}  # recorded only speaking, only singing
     for card in shown:
-        fitted, notes = fit_view(studio, studio.local, card["id"], looked)["voice"], card["vocal_range"] or {}
-        assert [note_number(notes[end]) for end in ("min", "max")] == [fitted["low"], fitted["high"]]
+        fitted, notes = fit_view(studio, studio.local, card.id, looked).voice, card.vocal_range or {}
+        assert [note_number(notes[end]) for end in ("min", "max")] == [fitted.low, fitted.high]

@@ -111,11 +111,11 @@ def test_put_outlines_gives_takes_their_waveforms_in_the_colour_of_their_voice()
     put_outlines(visit, row)
     tracks = row["player"]["tracks"]
     assert [track.get("outline") for track in tracks] == [None, ("a1", 1), ("a1", 2)]  # not of the recording
-    assert [track.get("avatar", {}).get("initials") for track in tracks] == [None, "M", "M"]
-    project = project_row({
+    assert [track["avatar"].initials if "avatar" in track else None for track in tracks] == [None, "M", "M"]
+    project = project_row(Known({
         "id": "p1", "name": "Song", "file_name": "song.wav", "changed_at": 0.0, "voices": ["Mia"],
         "timeline": {"tempo_bpm": 0.0, "beats_per_bar": 4, "start_s": 0.0}, "conversions": [TASK],
-    }, "wav")  # fmt: skip
+    }), "wav")  # fmt: skip
     put_outlines(visit, project)
     heard = project["player"]["tracks"]
     assert [track.get("outline") for track in heard] == [None, ("a1", 1), ("a1", 2)]
