@@ -39,9 +39,12 @@ def test_service_keeps_all_it_writes_private_under_umask_0(home):
     with trial_service(home, executor="none") as service, Client(service.base_url, service.token()) as client:
         client.convert(SAMPLE.read_bytes(), "kathleen")
         sent = httpx.post(
-            f"{service.base_url}/gradio_api/upload", files={"files": b"x"}, headers={"Origin": service.base_url},
-            trust_env=False, timeout=PATIENCE_S,
-        )  # fmt: skip
+            f"{service.base_url}/gradio_api/upload",
+            files={"files": b"x"},
+            headers={"Origin": service.base_url},
+            trust_env=False,
+            timeout=PATIENCE_S,
+        )
         assert sent.is_success
         modes = {path: path.lstat().st_mode & 0o077 for path in (home, *home.rglob("*"))}
     assert len(modes) > 10

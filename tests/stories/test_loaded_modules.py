@@ -33,9 +33,9 @@ LOADED_BY_THEM = {
     "torchgen", "tqdm", "typing_extensions", "typing_inspection",
 }  # fmt: skip
 # of the engine and the studio, what a conversion does without
-ROOMS_OF_OTHERS = (
-    "engine.live", "engine.plots", "engine.widgets", "engine.research", "studio.http", "studio.page", "studio.server",
-)  # fmt: skip
+ROOMS_OF_OTHERS = tuple(
+    "engine.live engine.plots engine.widgets engine.research studio.http studio.page studio.server".split()
+)
 MODULES_OF_OTHERS = (
     "engine.effects.processing", "engine.training.train", "engine.training.teaching", "engine.evaluation.evaluator",
     "engine.songs.separation", "engine.networks.discriminator", "engine.networks.student", "studio.addresses",

@@ -140,9 +140,12 @@ class Kind:
 def _stored(container: str, codec: str, kind: str, subtype: str, step: float | None, **expected: Any) -> Kind:
     """A kind that libsndfile writes."""
     return Kind(
-        container, codec, lambda samples, rate: with_sndfile(samples, rate, format=kind, subtype=subtype), step=step,
+        container,
+        codec,
+        lambda samples, rate: with_sndfile(samples, rate, format=kind, subtype=subtype),
+        step=step,
         **expected,
-    )  # fmt: skip
+    )
 
 
 def _coded(container: str, codec: str, muxer: str, encoder: str = "", **expected: Any) -> Kind:
@@ -158,8 +161,9 @@ def _vorbis(container: str, muxer: str, **expected: Any) -> Kind:
 
 
 S8, S16, S24 = 1.01 * 2.0**-7, 1.01 * 2.0**-15, 1.01 * 2.0**-23
-_SUBTYPES = {"s16": ("PCM_16", S16), "s24": ("PCM_24", S24), "s32": ("PCM_32", S24), "f32": ("FLOAT", 1e-9),
-             "f64": ("DOUBLE", 1e-9)}  # fmt: skip
+_SUBTYPES = {"s16": ("PCM_16", S16), "s24": ("PCM_24", S24), "s32": ("PCM_32", S24), "f32": ("FLOAT", 1e-9)} | {
+    "f64": ("DOUBLE", 1e-9)
+}
 _LAW = {"level_db": 0.5, "floor_db": -60.0}
 _AAC_RATES = (*MPEG_RATES, 64_000, 88_200, 96_000)
 _OPUS_RATES = (8_000, 12_000, 16_000, 24_000, 48_000)

@@ -100,12 +100,11 @@ def victims(tmp_path):
     parent = os.getpid()
     return [
         *map(str, (home / "studio.sqlite", recording, links[0], links[1] / "studio.sqlite")),
-        str(Path(__file__).parents[3] / "pyproject.toml"),
-        f"{links[0].parent}/../studio/studio.sqlite", f"/proc/self/root{recording}", f"/proc/self/cwd{recording}",
-        f"/proc/{parent}/root{recording}", f"/proc/{parent}/environ", f"/proc/{parent}/mem", f"/proc/{parent}/maps",
-        "/proc/1/environ", "/proc/1/cmdline", "/proc/kcore", "/etc/passwd", "/etc/shadow",
-        str(Path.home() / ".bashrc"),
-    ]  # fmt: skip
+        *(str(Path(__file__).parents[3] / "pyproject.toml"), f"{links[0].parent}/../studio/studio.sqlite"),
+        *(f"/proc/self/root{recording}", f"/proc/self/cwd{recording}", f"/proc/{parent}/root{recording}"),
+        *(f"/proc/{parent}/environ", f"/proc/{parent}/mem", f"/proc/{parent}/maps", "/proc/1/environ"),
+        *("/proc/1/cmdline", "/proc/kcore", "/etc/passwd", "/etc/shadow", str(Path.home() / ".bashrc")),
+    ]
 
 
 @pytest.fixture

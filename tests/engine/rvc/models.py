@@ -24,10 +24,9 @@ def checkpoint_of(case):
             name.removeprefix(start): file.get_tensor(name) for name in list(file.keys()) if name.startswith(start)
         }
     rate = f"{facts['config'][17] // 1000}k"
-    return {
-        "weight": weights, "config": facts["config"], "info": "20epoch", "sr": rate, "f0": facts["f0"],
-        "version": facts["version"],
-    }  # fmt: skip
+    return {"weight": weights, "config": facts["config"], "info": "20epoch", "sr": rate, "f0": facts["f0"]} | {
+        "version": facts["version"]
+    }
 
 
 def write_small_contentvec(home):

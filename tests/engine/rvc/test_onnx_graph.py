@@ -13,9 +13,12 @@ from engine.rvc.sandbox import ModelFileError
 def loop(model):
     """Add nothing to the samples as often as can be counted."""
     flag, count = (helper.make_tensor_value_info(name, kind, []) for name, kind in (("go", 9), ("i", WHOLE)))
-    body = helper.make_graph([helper.make_node("Identity", ["go"], ["on"])], "body", [count, flag], [
-        helper.make_tensor_value_info("on", TensorProto.BOOL, []),
-    ])  # fmt: skip
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["go"], ["on"])],
+        "body",
+        [count, flag],
+        [helper.make_tensor_value_info("on", TensorProto.BOOL, [])],
+    )
     constant(model.graph, "often", [(1 << 63) - 1], WHOLE, [])
     add(model.graph, "Loop", ["often", ""], "", body=body)
 

@@ -108,9 +108,12 @@ def test_make_song_converts_a_lead_and_keeps_a_harmony_stem(stems, files, sing, 
     backing = save(tmp_path / "b.wav", stems[1])
     targets = SongFiles(files.mix, files.vocal, files.backing, [files.mix.with_name("harmony.wav")])
     made = make_song(
-        Song(Stem(lead, PARTS), backing, stems=[Stem(harmony, (Part(0.0, "keep"),))]), targets, load_voice,
-        FolderStages(tmp_path / "work"), lambda: pytest.fail("nothing to separate"),
-    )  # fmt: skip
+        Song(Stem(lead, PARTS), backing, stems=[Stem(harmony, (Part(0.0, "keep"),))]),
+        targets,
+        load_voice,
+        FolderStages(tmp_path / "work"),
+        lambda: pytest.fail("nothing to separate"),
+    )
     assert [done is None for done in made.conversions] == [False, True]
     gain = 10 ** (made.mix.gain_db / 20)
     np.testing.assert_allclose(read_audio(targets.stems[0]).samples, gain * read_audio(harmony).samples, atol=5e-6)
@@ -163,9 +166,12 @@ def test_make_song_notes_two_pitches_only_in_a_converted_stem_and_names_it(song,
     found = []
     for parts in ((Part(0.0, "keep"),), PARTS):
         made = make_song(
-            Song(Stem(song, PARTS), separates=True, stems=[Stem(choir, parts)]), targets, load_voice,
-            FolderStages(tmp_path / "work"), Counting(network),
-        )  # fmt: skip
+            Song(Stem(song, PARTS), separates=True, stems=[Stem(choir, parts)]),
+            targets,
+            load_voice,
+            FolderStages(tmp_path / "work"),
+            Counting(network),
+        )
         found.append(made.notes)
     assert found[0] == []
     assert [note.partition(" at once")[0] for note in found[1]] == ['"choir.wav": Two pitches sound']

@@ -23,16 +23,18 @@ from engine.voices.card import VoiceCard
 from engine.voices.voice import Voice, load_voice, save_voice
 
 ANNA = VoiceCard(
-    id="anna", name="Anna", gender="female", age="adult", description="A clear voice.", base_language="de",
-    traits=["clear", "warm"], genre="pop", voice_type="soprano", vocal_range={"min": "C4", "max": "C6"},
-    pitch=PitchStatistics(62.0, 68.0, 80.0), bandwidth_hertz=16_000, licence="CC-BY-4.0", source="Anna's recordings",
-    consent={"statement": "Yes.", "by": "Anna", "date": "2025-01-01"}, corpus_speaker="set/anna",
-)  # fmt: skip
+    **dict(id="anna", name="Anna", gender="female", age="adult", description="A clear voice.", base_language="de"),
+    **dict(traits=["clear", "warm"], genre="pop", voice_type="soprano", vocal_range={"min": "C4", "max": "C6"}),
+    **dict(pitch=PitchStatistics(62.0, 68.0, 80.0), bandwidth_hertz=16_000, licence="CC-BY-4.0"),
+    **dict(source="Anna's recordings", consent={"statement": "Yes.", "by": "Anna", "date": "2025-01-01"}),
+    corpus_speaker="set/anna",
+)
 BERT = replace(
-    ANNA, id="bert", name="Bert", gender="male", age=None, traits=["rough", "warm"], genre=None, voice_type="bass",
-    vocal_range={"min": "C2", "max": "C4"}, pitch=PitchStatistics(40.0, 48.0, 60.0), bandwidth_hertz=8_000,
-    licence="CC-BY-SA-4.0", source="Bert's recordings", consent={"by": "Bert"}, corpus_speaker="", other={},
-)  # fmt: skip
+    ANNA,
+    **dict(id="bert", name="Bert", gender="male", age=None, traits=["rough", "warm"], genre=None, voice_type="bass"),
+    **dict(vocal_range={"min": "C2", "max": "C4"}, pitch=PitchStatistics(40.0, 48.0, 60.0), bandwidth_hertz=8_000),
+    **dict(licence="CC-BY-SA-4.0", source="Bert's recordings", consent={"by": "Bert"}, corpus_speaker="", other={}),
+)
 WEIGHTS = ("timbre", "spread", "centre", "contrast", "retrieval_frames")
 
 

@@ -21,11 +21,11 @@ from engine.voices.imported import voice_of
 from engine.voices.voice import Voice, load_voice, save_voice
 
 CARD = VoiceCard(
-    id="anna", name="Anna", gender="female", age="adult", description="A clear voice.", base_language="de",
-    traits=["clear", "warm", "natural"], genre="pop", voice_type="alto", vocal_range={"min": "F3", "max": "D5"},
-    pitch=PitchStatistics(53.0, 58.5, 70.0), bandwidth_hertz=16_000, licence="CC0-1.0", source="a test",
-    consent={"statement": "yes", "by": "Anna", "date": "2025-01-01"},
-)  # fmt: skip
+    **dict(id="anna", name="Anna", gender="female", age="adult", description="A clear voice.", base_language="de"),
+    **dict(traits=["clear", "warm", "natural"], genre="pop", voice_type="alto"),
+    **dict(vocal_range={"min": "F3", "max": "D5"}, pitch=PitchStatistics(53.0, 58.5, 70.0), bandwidth_hertz=16_000),
+    **dict(licence="CC0-1.0", source="a test", consent={"statement": "yes", "by": "Anna", "date": "2025-01-01"}),
+)
 
 
 def made(card: VoiceCard = CARD) -> Voice:
@@ -138,10 +138,10 @@ def test_load_voice_refuses_folders_without_a_voice(tmp_path):
 @pytest.mark.parametrize(
     "text",
     [
-        "", "{", "[]", "null", "7", "{}", '"anna"', '{"id": "anna"}', '{"pitch": 5}', "\udcff",
+        *("", "{", "[]", "null", "7", "{}", '"anna"', '{"id": "anna"}', '{"pitch": 5}', "\udcff"),
         json.dumps({"name": 3, "pitch": {}}),
     ],
-)  # fmt: skip
+)
 def test_load_voice_refuses_a_damaged_card_and_list_voices_skips_it(folder, text):
     (folder / "anna" / "card.json").write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(VoiceError, match=r"The card of the voice 'anna' is damaged"):

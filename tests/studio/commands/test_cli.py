@@ -27,9 +27,7 @@ from studio.commands.program import installed_name
 from tests.command_line import assert_one_sentence, run
 
 RATE = 44_100
-API_FIELDS = {
-    "id", "name", "gender", "age", "description", "base_language", "traits", "genre", "voice_type", "vocal_range",
-}  # fmt: skip
+API_FIELDS = set("id name gender age description base_language traits genre voice_type vocal_range".split())
 
 
 def vocal(seconds: float) -> np.ndarray:
@@ -72,10 +70,10 @@ def test_convert_numbers_the_paths_of_several_takes(here, source):
 @pytest.mark.parametrize(
     ("output", "made"),
     [
-        ("results", "results/vocal.kathleen.wav"), ("new/folder/", "new/folder/vocal.kathleen.wav"),
-        ("{voice}/{name}-{take}", "kathleen/vocal-1.wav"), ("to/{name}.flac", "to/vocal.flac"),
+        *(("results", "results/vocal.kathleen.wav"), ("new/folder/", "new/folder/vocal.kathleen.wav")),
+        *(("{voice}/{name}-{take}", "kathleen/vocal-1.wav"), ("to/{name}.flac", "to/vocal.flac")),
     ],
-)  # fmt: skip
+)
 def test_convert_output_is_a_folder_or_a_template(here, source, output, made):
     (here / "results").mkdir()
     assert run("convert", source, "-o", output).stdout == f"{made}\n"
@@ -636,9 +634,11 @@ def test_shells_complete_voices(words, completed):
 
 @pytest.mark.parametrize(
     ("options", "said"),
-    [(("-v", "koguchii"), "did you mean koguchi"), (("-v", "nobody"), "There is no voice 'nobody'"),
-     (("-o", "x.xyz"), 'cannot be saved as a ".xyz" file')],
-)  # fmt: skip
+    [
+        *((("-v", "koguchii"), "did you mean koguchi"), (("-v", "nobody"), "There is no voice 'nobody'")),
+        (("-o", "x.xyz"), 'cannot be saved as a ".xyz" file'),
+    ],
+)
 def test_convert_checks_voice_and_output_before_anything_heavy_is_loaded(source, options, said):
     code = (
         "import sys\nfrom studio.commands.cli import main\ntry:\n    main(sys.argv[1:])\n"

@@ -96,9 +96,12 @@ def test_demo_serves_an_upload_only_to_its_own_visitor(demo):
 
 @pytest.mark.parametrize(
     ("method", "path"),
-    [("POST", "run/predict"), ("POST", "call/predict"), ("POST", "component_server"), ("POST", "process_recording"),
-     ("GET", "proxy=http://127.0.0.1"), ("GET", "file/etc/hosts"), ("POST", "vibe-edit"), ("GET", "deep_link")],
-)  # fmt: skip
+    [
+        *(("POST", "run/predict"), ("POST", "call/predict"), ("POST", "component_server")),
+        ("POST", "process_recording"),
+        *(("GET", "proxy=http://127.0.0.1"), ("GET", "file/etc/hosts"), ("POST", "vibe-edit"), ("GET", "deep_link")),
+    ],
+)
 def test_unused_gradio_routes_return_not_found(service, method, path):
     with asked(service) as client:
         answer = client.request(method, f"/gradio_api/{path}", json={"data": [], "fn_index": 0})

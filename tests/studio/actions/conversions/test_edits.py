@@ -29,9 +29,10 @@ def edit_data(takes: int = 2) -> EditData:
     hertz = np.stack([np.full(FRAMES, 200.0 + take, np.float32) for take in range(takes)])
     zeros, voicing = np.zeros(3, np.float32), np.full(FRAMES, 0.9, np.float32)
     return EditData(
-        "x", ConversionSettings(takes=takes), -2, "melodic", 0.0, zeros, zeros, PitchStatistics(50, 57, 64), 100, True,
-        voicing, hertz, np.array([0]), np.zeros((takes, 1)), np.zeros((0, WIDTH), np.float32), np.zeros(1, np.int64),
-    )  # fmt: skip
+        *("x", ConversionSettings(takes=takes), -2, "melodic", 0.0, zeros, zeros, PitchStatistics(50, 57, 64), 100),
+        *(True, voicing, hertz, np.array([0]), np.zeros((takes, 1)), np.zeros((0, WIDTH), np.float32)),
+        np.zeros(1, np.int64),
+    )
 
 
 @pytest.fixture
@@ -95,9 +96,8 @@ def test_edit_view_lists_the_settings_of_each_tool(studio, converted):
     tools = view(studio, converted)["tools"]
     assert set(tools) == set(TOOLS)
     assert set(tools["shift"]["settings"]) == {"semitones"}
-    assert tools["smooth"]["settings"]["milliseconds"] | {"meaning": ""} == {
-        "minimum": 20.0, "maximum": 2000.0, "default": 250.0, "words": (), "meaning": "",
-    }  # fmt: skip
+    expected = {"minimum": 20.0, "maximum": 2000.0, "default": 250.0, "words": (), "meaning": ""}
+    assert tools["smooth"]["settings"]["milliseconds"] | {"meaning": ""} == expected
     assert "A minor" in tools["snap"]["settings"]["scale"]["words"]
     assert tools["draw"]["settings"] == {}
 
@@ -118,9 +118,12 @@ def test_start_edit_takes_formants_and_levels_though_the_curve_stays(studio, con
     assert changes_view(studio, studio.local, converted, 1, [note]) == []
     edit_id = start_edit(studio, studio.local, converted, 1, [note])
     [stored_edit] = find(studio.database, studio.local.id, edit_id).parameters["edit"]["edits"]
-    assert stored_edit == note | {
-        "vibrato": 1.0, "drift": 1.0, "centre": 0.0, "slope": 0.0, "formant_shift_semitones": 0.0, "level_db": 0.0,
-    } | change  # fmt: skip
+    assert (
+        stored_edit
+        == note
+        | {"vibrato": 1.0, "drift": 1.0, "centre": 0.0, "slope": 0.0, "formant_shift_semitones": 0.0, "level_db": 0.0}
+        | change
+    )
     finished(edit_id, takes=1, with_edit_data=False)
     assert view(studio, edit_id)["edits"] == [stored_edit]
     with pytest.raises(Invalid, match="Nothing to render"):

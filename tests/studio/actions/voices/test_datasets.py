@@ -11,9 +11,7 @@ from studio.http.errors import problem_of
 from studio.store.idempotency import Idempotency
 from studio.store.tasks import claim, fail, list_tasks
 
-PUBLISHED = {
-    "id", "name", "gender", "age", "description", "base_language", "traits", "genre", "voice_type", "vocal_range",
-}  # fmt: skip
+PUBLISHED = set("id name gender age description base_language traits genre voice_type vocal_range".split())
 
 
 def left(studio):

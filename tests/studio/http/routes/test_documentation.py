@@ -18,21 +18,20 @@ from studio.store.catalogue import add_model
 
 PUBLISHED = Path(__file__).with_name("openapi.json")  # as published, without the version
 EXAMPLES = 10  # of each call, right ones and wrong ones
-CALLS = {
-    ("POST", "/convert"), ("GET", "/check-task/{task_id}"), ("GET", "/models"), ("POST", "/models/create"),
-    ("POST", "/models/{model_id}/train"), ("POST", "/models/{model_id}/teach"), ("GET", "/tasks"),
-    ("GET", "/tasks/{task_id}"), ("GET", "/tasks/{task_id}/events"),
-    ("GET", "/callbacks"), ("GET", "/callbacks/secret"), ("GET", "/callbacks/{callback_id}"),
-    ("POST", "/callbacks/{callback_id}/repeat"),
-    ("GET", "/v1/models"), ("GET", "/v1/models/{model_id}"), ("GET", "/v1/audio/voices"),
-    ("POST", "/v1/audio/conversions"), ("POST", "/v1/audio/speech"),
-    ("DELETE", "/tasks/{task_id}"), ("DELETE", "/tasks/{task_id}/results"), ("GET", "/models/{model_id}"),
-    ("DELETE", "/models/{model_id}"), ("POST", "/tasks/{task_id}/comp"), ("PUT", "/tasks/{task_id}/takes/{number}"),
-    ("GET", "/models/{model_id}/package"),
-    ("POST", "/models/import"), ("GET", "/health"), ("GET", "/metrics"), ("GET", "/files/{key}"), ("POST", "/verify"),
-    ("HEAD", "/files/{key}"), ("GET", "/projects"), ("GET", "/projects/{project_id}"),
-    ("PUT", "/projects/{project_id}"), ("DELETE", "/projects/{project_id}"), ("GET", "/projects/{project_id}/export"),
-}  # fmt: skip
+CALLS = (
+    {("POST", "/convert"), ("GET", "/check-task/{task_id}"), ("GET", "/models"), ("POST", "/models/create")}
+    | {("POST", "/models/{model_id}/train"), ("POST", "/models/{model_id}/teach"), ("GET", "/tasks")}
+    | {("GET", "/tasks/{task_id}"), ("GET", "/tasks/{task_id}/events"), ("GET", "/callbacks")}
+    | {("GET", "/callbacks/secret"), ("GET", "/callbacks/{callback_id}"), ("POST", "/callbacks/{callback_id}/repeat")}
+    | {("GET", "/v1/models"), ("GET", "/v1/models/{model_id}"), ("GET", "/v1/audio/voices")}
+    | {("POST", "/v1/audio/conversions"), ("POST", "/v1/audio/speech"), ("DELETE", "/tasks/{task_id}")}
+    | {("DELETE", "/tasks/{task_id}/results"), ("GET", "/models/{model_id}"), ("DELETE", "/models/{model_id}")}
+    | {("POST", "/tasks/{task_id}/comp"), ("PUT", "/tasks/{task_id}/takes/{number}")}
+    | {("GET", "/models/{model_id}/package"), ("POST", "/models/import"), ("GET", "/health"), ("GET", "/metrics")}
+    | {("GET", "/files/{key}"), ("POST", "/verify"), ("HEAD", "/files/{key}"), ("GET", "/projects")}
+    | {("GET", "/projects/{project_id}"), ("PUT", "/projects/{project_id}"), ("DELETE", "/projects/{project_id}")}
+    | {("GET", "/projects/{project_id}/export")}
+)
 
 
 @pytest.fixture(scope="module")
@@ -105,9 +104,9 @@ def test_openapi_document_describes_the_published_fields_exactly(document):
     train = document["paths"]["/models/{model_id}/train"]["post"]["requestBody"]["content"]
     assert set(train) == {"multipart/form-data", "application/x-www-form-urlencoded", "application/json"}
     voice = document["components"]["schemas"]["Voice"]
-    assert set(voice["properties"]) == {
-        "id", "name", "gender", "age", "description", "base_language", "traits", "genre", "voice_type", "vocal_range",
-    }  # fmt: skip
+    assert set(voice["properties"]) == set(
+        "id name gender age description base_language traits genre voice_type vocal_range".split()
+    )
 
 
 def test_markdown_has_every_call_with_its_fields(http, document):

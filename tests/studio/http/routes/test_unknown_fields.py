@@ -10,10 +10,10 @@ import pytest
 from tests.waiting import PATIENCE_S
 
 OF_OTHERS = ("/health", "/metrics", "/files/{key}")  # players and monitors add what they like
-SOME = {
-    "task_id": "0" * 24, "project_id": "0" * 24, "callback_id": "0" * 24, "model_id": "kathleen", "number": "1",
+SOME = {"task_id": "0" * 24, "project_id": "0" * 24, "callback_id": "0" * 24, "model_id": "kathleen"} | {
+    "number": "1",
     "key": "a",
-}  # fmt: skip
+}
 
 
 def calls(http) -> list[tuple[str, str, dict]]:
@@ -91,9 +91,9 @@ def test_convert_takes_either_name_of_the_number_of_takes(http, singing):
         return client.post("/convert", files=files, data={"model": "kathleen"} | fields)
 
     for fields, takes in (
-        ({"takes": "3"}, 3), ({"generations_count": "2"}, 2), ({"takes": "4", "generations_count": "4"}, 4),
-        ({"takes": "", "generations_count": "2"}, 2), ({}, 1),
-    ):  # fmt: skip
+        *(({"takes": "3"}, 3), ({"generations_count": "2"}, 2), ({"takes": "4", "generations_count": "4"}, 4)),
+        *(({"takes": "", "generations_count": "2"}, 2), ({}, 1)),
+    ):
         answer = convert(**fields)
         assert answer.status_code == 200, answer.text
         task = client.get(f"/tasks/{answer.json()['task_id']}").json()
@@ -109,9 +109,9 @@ def test_a_large_file_of_an_unknown_name_is_refused_before_it_is_received(http):
     head = b'--x\r\nContent-Disposition: form-data; name="adio"; filename="a.wav"\r\n\r\n'
     with socket.create_connection((place.hostname, place.port), timeout=PATIENCE_S) as connection:
         lines = (
-            "POST /convert HTTP/1.1", "Host: a", f"Authorization: {http.client().headers['authorization']}",
-            "Content-Type: multipart/form-data; boundary=x", "Content-Length: 99000000", "", "",
-        )  # fmt: skip
+            *("POST /convert HTTP/1.1", "Host: a", f"Authorization: {http.client().headers['authorization']}"),
+            *("Content-Type: multipart/form-data; boundary=x", "Content-Length: 99000000", "", ""),
+        )
         connection.sendall("\r\n".join(lines).encode() + head + bytes(2 << 20))  # of 99 MB
         answer = b""
         while b"unknown_field" not in answer:

@@ -60,9 +60,9 @@ def takes(**more: Any) -> dict[str, Any]:
 
 
 def recording(name: str = "analysis-1") -> dict[str, Any]:
-    return {
-        "id": name, "label": "Recording", "url": "/recording.wav", "duration_s": SECONDS, "roll": ROLL, "trim": None,
-    }  # fmt: skip
+    return {"id": name, "label": "Recording", "url": "/recording.wav", "duration_s": SECONDS, "roll": ROLL} | {
+        "trim": None
+    }
 
 
 def bring(page: Page, of: str, data: dict[str, Any] | None) -> None:
@@ -275,11 +275,13 @@ def sung(instrument) -> Page:
     """Two takes of a recording; the first is chosen."""
     bring(instrument, "recording", recording())
     tracks = [
-        {"key": f"task-1 {number}", "task": "task-1", "take": number, "label": f"Kerstin, take {number}",
-         "names": ["Kerstin", ""], "url": f"/take-{number}.wav",
-         "downloads": [{"label": "wav", "url": "/take.wav", "name": "take.wav"}]}
+        (
+            {"key": f"task-1 {number}", "task": "task-1", "take": number, "label": f"Kerstin, take {number}"}
+            | {"names": ["Kerstin", ""], "url": f"/take-{number}.wav"}
+            | {"downloads": [{"label": "wav", "url": "/take.wav", "name": "take.wav"}]}
+        )
         for number in (1, 2)
-    ]  # fmt: skip
+    ]
     bring(instrument, "takes", takes(tracks=tracks))
     return instrument
 
@@ -456,10 +458,12 @@ def test_instrument_click_on_the_lane_of_the_backing_goes_there(mixed):
 def comping(instrument) -> Page:
     """Two takes of three phrases of a second each."""
     tracks = [
-        {"key": f"task-1 {number}", "task": "task-1", "take": number, "label": f"Take {number}",
-         "url": f"/take-{number}.wav", "downloads": []}
+        (
+            {"key": f"task-1 {number}", "task": "task-1", "take": number, "label": f"Take {number}"}
+            | {"url": f"/take-{number}.wav", "downloads": []}
+        )
         for number in (1, 2)
-    ]  # fmt: skip
+    ]
     bring(instrument, "recording", recording())
     bring(instrument, "takes", takes(tracks=tracks))
     comp = {

@@ -5,14 +5,15 @@ import pytest
 from engine.analysis.comparison import Comparison
 from studio.page.explore.facts import compared, facts
 
-SUMMARY = {
-    "style": "melodic", "vocal_range": {"min": "A2", "max": "F3"},
-    "pitch": {"low": 45.7, "median": 50.1, "high": 53.1}, "voiced_s": 6.3, "loudness_lufs": -20.4, "peak_db": -3.1,
-}  # fmt: skip
-NOTHING = SUMMARY | {
-    "style": "spoken", "vocal_range": None, "pitch": None, "voiced_s": 0.0, "loudness_lufs": None,
-    "peak_db": -120.0,
-}  # fmt: skip
+SUMMARY = (
+    {"style": "melodic", "vocal_range": {"min": "A2", "max": "F3"}}
+    | {"pitch": {"low": 45.7, "median": 50.1, "high": 53.1}, "voiced_s": 6.3, "loudness_lufs": -20.4}
+    | {"peak_db": -3.1}
+)
+NOTHING = SUMMARY | (
+    {"style": "spoken", "vocal_range": None, "pitch": None, "voiced_s": 0.0, "loudness_lufs": None}
+    | {"peak_db": -120.0}
+)
 
 
 def view(name: str = "song.wav", **summary):

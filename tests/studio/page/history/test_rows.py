@@ -7,18 +7,19 @@ from engine.texts import Numeral, Text
 from studio.page.history.projects import project_row
 from studio.page.history.rows import row_of, with_downloads
 
-TASK = {
-    "id": "a1", "kind": "conversion", "model": "mia", "model_name": "Mia", "state": "completed", "progress": 1.0,
-    "message": "", "error": None, "created_at": "2026-03-01T10:00:00.000+00:00",
-    "started_at": "2026-03-01T10:00:01.000+00:00", "finished_at": "2026-03-01T10:00:13.000+00:00",
-    "file_name": "my song.mp3", "preset": "auto", "settings": {"transpose": "auto", "formant_shift_semitones": 0.5},
-    "output_settings": {"model": "mia", "transpose": 12, "vocal_style": "melodic"},
-    "scores": [{"pitch_accuracy": 0.9, "voicing_error": 0.0}, {"pitch_accuracy": None, "voicing_error": None}],
-    "input_audio_url": "/files/in", "output_audio_urls": ["/files/1", "/files/2"], "place": None,
-}  # fmt: skip
-TRAINING = TASK | {
-    "kind": "training", "epochs": 40, "settings": {"batch": 8}, "input_audio_url": None, "output_audio_urls": [],
-}  # fmt: skip
+TASK = (
+    {"id": "a1", "kind": "conversion", "model": "mia", "model_name": "Mia", "state": "completed"}
+    | {"progress": 1.0, "message": "", "error": None, "created_at": "2026-03-01T10:00:00.000+00:00"}
+    | {"started_at": "2026-03-01T10:00:01.000+00:00", "finished_at": "2026-03-01T10:00:13.000+00:00"}
+    | {"file_name": "my song.mp3", "preset": "auto"}
+    | {"settings": {"transpose": "auto", "formant_shift_semitones": 0.5}}
+    | {"output_settings": {"model": "mia", "transpose": 12, "vocal_style": "melodic"}}
+    | {"scores": [{"pitch_accuracy": 0.9, "voicing_error": 0.0}, {"pitch_accuracy": None, "voicing_error": None}]}
+    | {"input_audio_url": "/files/in", "output_audio_urls": ["/files/1", "/files/2"], "place": None}
+)
+TRAINING = TASK | (
+    {"kind": "training", "epochs": 40, "settings": {"batch": 8}, "input_audio_url": None} | {"output_audio_urls": []}
+)
 
 
 def names(row) -> list[str]:
@@ -28,15 +29,13 @@ def names(row) -> list[str]:
 def test_row_of_a_conversion_shows_its_settings_and_findings():
     row = row_of(TASK)
     assert (row["title"], row["kind"], row["label"], row["took"]) == ("my song.mp3 · Mia", "Conversion", "Done", "12 s")
-    assert row["facts"] == [
-        ["Preset", "automatic"], ["Detected style", "Singing"], ["Transpose", "auto: +12"],
-        ["Formants", "0.5"],
-    ]  # fmt: skip
+    expected = [["Preset", "automatic"], ["Detected style", "Singing"], ["Transpose", "auto: +12"], ["Formants", "0.5"]]
+    assert row["facts"] == expected
     assert row["detail"] == ["Singing", "+12", "2 takes", "Formants 0.5"]  # in the row itself
     assert row["compared"] == [
-        ["Voice", "Mia"], ["Harmony", "none"], ["Style", "Singing"], ["Key", "+12"], ["Effects", "Off"],
-        ["Pitch edits", "0"], ["Formants", "0.5"],
-    ]  # fmt: skip
+        *(["Voice", "Mia"], ["Harmony", "none"], ["Style", "Singing"], ["Key", "+12"], ["Effects", "Off"]),
+        *(["Pitch edits", "0"], ["Formants", "0.5"]),
+    ]
     assert all(isinstance(value, Text | Numeral) for _, value in row["facts"])
     assert names(row) == ["repeat", "convert", "delete"]
     assert row["actions"][-1]["question"]
@@ -79,15 +78,18 @@ def test_row_of_a_lead_says_nothing_of_harmonies_but_where_it_is_compared():
 
 def test_project_row_names_a_harmony_in_the_row_below_its_recording_and_in_its_player():
     third = TASK | {"id": "c3", "settings": {"harmony": "third_above", "harmony_key": "A minor"}}
-    row = project_row({
-        "id": "p1", "name": "Song", "file_name": "song.wav", "changed_at": 0.0, "voices": ["Mia"],
-        "timeline": {"tempo_bpm": 0.0, "beats_per_bar": 4, "start_s": 0.0}, "conversions": [third, TASK],
-    }, "wav")  # fmt: skip
+    row = project_row(
+        (
+            {"id": "p1", "name": "Song", "file_name": "song.wav", "changed_at": 0.0, "voices": ["Mia"]}
+            | {"timeline": {"tempo_bpm": 0.0, "beats_per_bar": 4, "start_s": 0.0}, "conversions": [third, TASK]}
+        ),
+        "wav",
+    )
     assert [one["detail"][0] for one in row["rows"]] == ["Third above in A minor", "Singing"]
     assert [track["label"] for track in row["player"]["tracks"]] == [
-        "Recording", "Mia, Third above in A minor, +12, take 1", "Mia, Third above in A minor, +12, take 2",
-        "Mia, +12, take 1", "Mia, +12, take 2",
-    ]  # fmt: skip
+        *("Recording", "Mia, Third above in A minor, +12, take 1", "Mia, Third above in A minor, +12, take 2"),
+        *("Mia, +12, take 1", "Mia, +12, take 2"),
+    ]
 
 
 def test_row_of_a_task_has_the_avatar_of_its_voice_whose_colour_its_waveform_has():
@@ -155,9 +157,8 @@ def test_row_of_each_state_has_its_label_and_actions(changed, label, actions):
 
 def test_row_of_a_stopped_training_offers_to_continue():
     row = row_of(TRAINING | {"state": "cancelled"})
-    assert (row["title"], row["kind"], row["facts"]) == (
-        "Mia", "Training, 40 epochs", [["Epochs", "40"], ["Batch", "8"]],
-    )  # fmt: skip
+    expected = ("Mia", "Training, 40 epochs", [["Epochs", "40"], ["Batch", "8"]])
+    assert (row["title"], row["kind"], row["facts"]) == expected
     assert [action["label"] for action in row["actions"]] == ["Continue", "Open in Train", "Delete"]
     assert "training can continue" in row["note"]
     assert names(row_of(TRAINING)) == ["train", "delete"]

@@ -23,9 +23,8 @@ def test_size_formats_bytes_in_readable_units(count, said):
 
 def test_finding_rows_show_the_machine_and_every_fault():
     rows = finding_rows({"state": "completed", "error": None, "message": "", "findings": FINDINGS})
-    assert [(row["label"], row["state"]) for row in rows] == [
-        ("device cuda", None), ("device cpu", "good"), ("free disk in this folder", "warn"), ("soxr", "bad"),
-    ]  # fmt: skip
+    expected = [("device cuda", None), ("device cpu", "good"), ("free disk in this folder", "warn"), ("soxr", "bad")]
+    assert [(row["label"], row["state"]) for row in rows] == expected
     assert finding_rows(None) == []
     assert finding_rows({"state": "running", "message": "conversion"})[0]["value"] == "conversion"
     failed = finding_rows({"state": "failed", "error": "The worker was lost.", "message": ""})
@@ -60,8 +59,10 @@ def test_rows_can_be_said_in_other_languages():
 
 
 def test_machine_rows_show_none_here_without_local_workers():
-    machine = {"version": "1", "system": "s", "cores": 2, "memory_bytes": None,
-               "conversion_workers": 0, "training_workers": 0}  # fmt: skip
+    machine = {"version": "1", "system": "s", "cores": 2, "memory_bytes": None} | {
+        "conversion_workers": 0,
+        "training_workers": 0,
+    }
     rows = {row["label"]: row["value"] for row in machine_rows(machine, {"running": 1, "queued": 2})}
     assert rows["Workers"].startswith("none here")
     assert rows["Your tasks"] == "1 running, 2 waiting"

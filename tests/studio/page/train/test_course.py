@@ -18,27 +18,29 @@ from studio.page.train.course import (
 )
 
 EVALUATIONS = [
-    {
-        "epoch": epoch, "folder": f"{epoch:06d}", "score": score, "likeness": 0.8, "content": 0.7, "mel_distance": 0.5,
-        "kept": epoch == 20, "complete": True, "sounds": {"speech-high": f"/files/{epoch}"},
-    }
+    (
+        {"epoch": epoch, "folder": f"{epoch:06d}", "score": score, "likeness": 0.8, "content": 0.7}
+        | {"mel_distance": 0.5}
+        | {"kept": epoch == 20, "complete": True, "sounds": {"speech-high": f"/files/{epoch}"}}
+    )
     for epoch, score in ((0, 0.5), (10, 0.8), (20, 0.9), (30, 0.85), (40, 0.84))
-]  # fmt: skip
-HISTORY = {
-    "state": "training", "ceiling": 100, "events": [{"epoch": 3, "text": "A batch is now 8 pieces."}],
-    "epochs": [{"epoch": epoch, "envelope": 1 / epoch, "kept": 0.1, "taken": 0.2} for epoch in range(1, 41)],
-    "evaluations": EVALUATIONS,
-}  # fmt: skip
-BEFORE = {
-    "id": "mia", "name": "Mia", "state": "pending", "error": None, "epoch": 0, "epochs": 0, "chosen_epoch": None,
-    "begun": False, "task": None, "timed": None, "estimating": None, "history": None, "parts": [], "evaluations": [],
-}  # fmt: skip
-BEGUN = BEFORE | {
-    "begun": True, "epoch": 40, "history": HISTORY, "evaluations": EVALUATIONS,
-    "parts": [{"name": "speech-high", "label": "Speech, high voice", "url": "/files/original"}],
-    "task": {"id": "t", "state": "cancelled", "epochs": 100, "place": None},
-    "timed": {"epoch_s": 30.0, "evaluation_s": 5.0, "total_s": 0.0, "epochs_apart": 10},
-}  # fmt: skip
+]
+HISTORY = (
+    {"state": "training", "ceiling": 100, "events": [{"epoch": 3, "text": "A batch is now 8 pieces."}]}
+    | {"epochs": [{"epoch": epoch, "envelope": 1 / epoch, "kept": 0.1, "taken": 0.2} for epoch in range(1, 41)]}
+    | {"evaluations": EVALUATIONS}
+)
+BEFORE = (
+    {"id": "mia", "name": "Mia", "state": "pending", "error": None, "epoch": 0, "epochs": 0}
+    | {"chosen_epoch": None, "begun": False, "task": None, "timed": None, "estimating": None, "history": None}
+    | {"parts": [], "evaluations": []}
+)
+BEGUN = BEFORE | (
+    {"begun": True, "epoch": 40, "history": HISTORY, "evaluations": EVALUATIONS}
+    | {"parts": [{"name": "speech-high", "label": "Speech, high voice", "url": "/files/original"}]}
+    | {"task": {"id": "t", "state": "cancelled", "epochs": 100, "place": None}}
+    | {"timed": {"epoch_s": 30.0, "evaluation_s": 5.0, "total_s": 0.0, "epochs_apart": 10}}
+)
 RUNNING = BEGUN | {"state": "training", "task": BEGUN["task"] | {"state": "running"}}
 
 
