@@ -86,15 +86,15 @@ def test_extras_ask_for_what_the_project_says():
     assert [one.split("<")[0].split(">")[0] for one in installed.extra_packages("evaluation")] == expected
 
 
+PIP = "environment/bin/python -m pip"
+
+
 @pytest.mark.parametrize(
     ("receipt", "upgrade", "wheel"),
     [
         ("uv-receipt.toml", "uv tool upgrade timbre-studio", "uv pip install --python environment/bin/python a.whl"),
         ("pipx_metadata.json", "pipx upgrade timbre-studio", "pipx runpip timbre-studio install a.whl"),
-        (
-            *("none", "environment/bin/python -m pip install --upgrade timbre-studio"),
-            "environment/bin/python -m pip install a.whl",
-        ),
+        ("none", f"{PIP} install --upgrade timbre-studio", f"{PIP} install a.whl"),
     ],
 )
 def test_a_newer_version_is_installed_as_this_one_was(receipt, upgrade, wheel, environment):

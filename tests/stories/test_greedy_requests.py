@@ -136,13 +136,9 @@ def test_upload_route_of_a_demo_refuses_more_than_25_mb(tmp_path):
 def test_upload_and_convert_refuse_to_use_reserved_disk_space(tmp_path):
     kept = {"executor": "none", "free_disk_mb": 10_000_000}
     with trial_service(tmp_path / "home", **kept) as service:
-        page = httpx.post(
-            f"{service.base_url}/gradio_api/upload",
-            files={"files": bytes(1 << 20)},
-            headers={"Origin": service.base_url},
-            trust_env=False,
-            timeout=PATIENCE_S,
-        )
+        address, headers = f"{service.base_url}/gradio_api/upload", {"Origin": service.base_url}
+        large = {"files": bytes(1 << 20)}
+        page = httpx.post(address, files=large, headers=headers, trust_env=False, timeout=PATIENCE_S)
         assert (page.status_code, "free space" in page.text) == (507, True)
         with Client(service.base_url, service.token()) as client:
             assert refused(lambda: client.convert(SAMPLE, "kathleen")).status == 507

@@ -28,11 +28,11 @@ def middle(median: float) -> PitchStatistics:
 
 def voice(median: float, spoken: float | None = None, sung: float | None = None) -> VoiceCard:
     """A card of which only where it lies matters."""
-    known = {"spoken_pitch": spoken, "sung_pitch": sung}
-    return VoiceCard(
-        "anna", "Anna", None, None, "", None, [], None, None, {"min": "C2", "max": "C6"}, middle(median), 16_000.0,
-        "", "", {}, **{name: None if where is None else middle(where) for name, where in known.items()},
-    )  # fmt: skip
+    empty = dict.fromkeys(("gender", "age", "base_language", "genre", "voice_type"))
+    empty |= dict.fromkeys(("description", "licence", "source"), "") | {"traits": [], "consent": {}}
+    known = {"spoken_pitch": spoken, "sung_pitch": sung, "pitch": median}
+    lies = {name: None if where is None else middle(where) for name, where in known.items()}
+    return VoiceCard("anna", "Anna", **empty, vocal_range={"min": "C2", "max": "C6"}, bandwidth_hertz=16_000.0, **lies)
 
 
 def test_smooth_pitch_and_snap_pitch_at_zero_return_the_same_pitch():

@@ -117,7 +117,7 @@ def test_extract_accepts_models_of_contentvec(tmp_path, stated):
     [
         *(
             ({"embedder_model": name}, f"content encoder {name};")
-            for name in tuple("spin spin-v2 japanese-hubert-base chinese-hubert-base korean-hubert-base custom".split())
+            for name in "spin spin-v2 japanese-hubert-base chinese-hubert-base korean-hubert-base custom".split()
         ),
         ({"embedder_name": "hubert-base-japanese768"}, "content encoder hubert-base-japanese768;"),
         ({"embedder_name": "hubert_base", "embedder_output_layer": 9}, "layer 9 of its content encoder, not 12;"),

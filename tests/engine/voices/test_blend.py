@@ -71,8 +71,9 @@ def test_blend_voices_returns_one_of_the_two_exactly_at_share_0_and_1(anna, bert
         assert torch.equal(getattr(blend, name), getattr(one, name))
     states = [voice.decoder.state_dict() for voice in (blend, one)]
     assert all(torch.equal(states[0][name], states[1][name]) for name in states[1])
-    for field in ("gender", "age", "traits", "genre", "voice_type", "vocal_range", "pitch", "bandwidth_hertz",
-                  "licence", "source", "consent", "corpus_speaker"):  # fmt: skip
+    for field in """
+        gender age traits genre voice_type vocal_range pitch bandwidth_hertz licence source consent corpus_speaker
+    """.split():
         assert getattr(blend.card, field) == getattr(one.card, field)
 
 

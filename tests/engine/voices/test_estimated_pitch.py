@@ -41,11 +41,11 @@ def test_estimated_singing_is_nearer_than_the_speech():
 @pytest.mark.parametrize(
     ("sung", "gender", "age", "spoken"),
     [
-        (55.43, "male", "adult", 46.2), (63.89, "female", "adult", 55.8), (55.43, None, None, 49.1),
-        (63.89, "other", None, 55.3), (67.0, "female", "child", 60.5),
-        (44.0, "male", "adult", 43.6), (50.0, "female", "adult", 50.0),  # nobody speaks above their song
+        *((55.43, "male", "adult", 46.2), (63.89, "female", "adult", 55.8), (55.43, None, None, 49.1)),
+        *((63.89, "other", None, 55.3), (67.0, "female", "child", 60.5)),
+        *((44.0, "male", "adult", 43.6), (50.0, "female", "adult", 50.0)),  # nobody speaks above their song
     ],
-)  # fmt: skip
+)
 def test_estimated_speech_of_known_people(sung, gender, age, spoken):
     assert estimated_speech(middle(sung), gender, age).median == pytest.approx(spoken, abs=0.06)
 
@@ -53,9 +53,7 @@ def test_estimated_speech_of_known_people(sung, gender, age, spoken):
 @pytest.mark.parametrize(
     ("spoken", "gender", "age", "sung"),
     [
-        (44.8, "male", "adult", 51.3),
-        (50.72, "female", "adult", 60.1),
-        (50.72, None, None, 57.2),
+        *((44.8, "male", "adult", 51.3), (50.72, "female", "adult", 60.1), (50.72, None, None, 57.2)),
         (60.5, "female", "child", 67.0),
         (58.0, "male", "adult", 58.0),  # nor sings below their speech
     ],

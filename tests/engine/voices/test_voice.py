@@ -168,14 +168,17 @@ def nan_at_the_end(values: torch.Tensor) -> torch.Tensor:
     return values
 
 
+OF_OTHER_SHAPES = {"timbre": TIMBRE + 1, "spread": TIMBRE, "contrast": 1, "decoder.leave.1.bias": 3, "more": 1}
+
+
 @pytest.mark.parametrize(
     ("name", "change", "words"),
-    [(name, lambda _, shape=shape: torch.zeros(shape), OTHER) for name, shape in (
-        ("timbre", TIMBRE + 1), ("spread", TIMBRE), ("contrast", 1), ("decoder.leave.1.bias", 3), ("more", 1),
-    )]
-    + [(name, lambda _: None, OTHER) for name in ("timbre", "centre", "decoder.leave.1.bias")]
-    + [(name, nan_at_the_end, "are missing or damaged") for name in ("timbre", "spread", "decoder.leave.1.bias")],
-)  # fmt: skip
+    [
+        *((name, lambda _, shape=shape: torch.zeros(shape), OTHER) for name, shape in OF_OTHER_SHAPES.items()),
+        *((name, lambda _: None, OTHER) for name in ("timbre", "centre", "decoder.leave.1.bias")),
+        *((name, nan_at_the_end, "are missing or damaged") for name in ("timbre", "spread", "decoder.leave.1.bias")),
+    ],
+)
 def test_load_voice_refuses_weights_of_another_shape_or_name_missing_ones_and_nan(folder, name, change, words):
     path = folder / "anna" / "weights.safetensors"
     weights = load_file(path)

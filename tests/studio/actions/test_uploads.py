@@ -106,15 +106,17 @@ def test_fetch_link_follows_redirects_by_tls_only(studio, tmp_path):
         fetched(studio, tmp_path, moved("http://cdn.example.net/x"))
 
 
+NONE_OR_NOT_SAFE = [
+    *("http://example.com/mia.pth", "https://user:secret@example.com/mia.pth", "https://", "https://xn--/a"),
+    *("https://xn--a/a", f"https://{'a' * 64}.com/", "https://a..com/", "https://[fec0::1]/", "https://0x7f.1/"),
+    *("https://[::ffff:127.0.0.1]/", "https://user@example.com/", "https://example.com./"),
+]
+INSIDE = ["https://127.0.0.1/x", "https://169.254.169.254/latest", "https://localhost/"]
+
+
 @pytest.mark.parametrize(
-    ("link", "words"),
-    [(link, "private network") for link in ("https://127.0.0.1/x", "https://169.254.169.254/latest", "https://localhost/")]
-    + [(link, None) for link in (
-        "http://example.com/mia.pth", "https://user:secret@example.com/mia.pth", "https://", "https://xn--/a",
-        "https://xn--a/a", f"https://{'a' * 64}.com/", "https://a..com/", "https://[fec0::1]/", "https://0x7f.1/",
-        "https://[::ffff:127.0.0.1]/", "https://user@example.com/", "https://example.com./",
-    )],
-)  # fmt: skip
+    ("link", "words"), [*((link, "private network") for link in INSIDE), *((link, None) for link in NONE_OR_NOT_SAFE)]
+)
 def test_fetch_link_refuses_links_that_are_none_not_safe_or_lead_inside(studio, tmp_path, link, words):
     with pytest.raises(SettingsError, match=words):
         fetched(studio, tmp_path, httpx.Response(200, content=b"x"), link)

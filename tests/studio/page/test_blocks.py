@@ -62,9 +62,8 @@ def ended(client: httpx.Client, called: dict[str, Any], data: list[object], even
         return next(line for line in answer.iter_lines() if "process_completed" in line)
 
 
-NOT_UPLOADED = [
-    "/etc/passwd", "/dev/zero", "pyproject.toml", "https://example.org/a.wav", "a\0b", "a/" * 5000, "\ud800",
-]  # fmt: skip
+NOT_UPLOADED = ["/etc/passwd", "/dev/zero", "pyproject.toml", "https://example.org/a.wav"]
+NOT_UPLOADED += ["a\0b", "a/" * 5000, "\ud800"]
 
 
 @pytest.mark.parametrize("path", NOT_UPLOADED, ids=map(str, range(len(NOT_UPLOADED))))

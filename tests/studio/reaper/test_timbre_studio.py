@@ -119,12 +119,8 @@ class PretendedReaper:
         self.deferred: list[Callable[[], None]] = []
         self.takes = [{"source": file, "D_STARTOFFS": 1.5, "D_VOL": 0.5, "D_PAN": -0.25, "D_PLAYRATE": 0.9}]
         self.item_is_there, self.is_section, self.menu, self.undo = True, False, "", ""
-        lua.globals()["gfx"] = lua.table_from(
-            (
-                {"init": lambda *_: 1, "quit": lambda: None, "mouse_x": 0, "mouse_y": 0}
-                | {"showmenu": self._show_menu(chosen)}
-            )
-        )
+        window = {"init": lambda *_: 1, "quit": lambda: None, "mouse_x": 0, "mouse_y": 0}
+        lua.globals()["gfx"] = lua.table_from(window | {"showmenu": self._show_menu(chosen)})
         calls = {
             "ShowMessageBox": lambda text, *_: self.said.append(text),
             "GetOS": lambda: "Other",

@@ -362,9 +362,11 @@ def test_fetch_leaves_nothing_after_a_broken_download(s3_server, s3_bucket, tmp_
 
 @pytest.mark.parametrize(
     "url",
-    ["nonsense", "http://bucket", "s3://", "s3:///prefix", "s3://key:secret@bucket", "s3://bucket?password=secret",
-     "s3://bucket?endpoint", "file:///tmp"],
-)  # fmt: skip
+    [
+        *("nonsense", "http://bucket", "s3://", "s3:///prefix", "s3://key:secret@bucket"),
+        *("s3://bucket?password=secret", "s3://bucket?endpoint", "file:///tmp"),
+    ],
+)
 def test_open_storage_refuses_invalid_addresses(url, tmp_path):
     with pytest.raises(SettingsError, match="storage") as trouble:
         open_storage(url, tmp_path)

@@ -10,10 +10,8 @@ import pytest
 from tests.waiting import PATIENCE_S
 
 OF_OTHERS = ("/health", "/metrics", "/files/{key}")  # players and monitors add what they like
-SOME = {"task_id": "0" * 24, "project_id": "0" * 24, "callback_id": "0" * 24, "model_id": "kathleen"} | {
-    "number": "1",
-    "key": "a",
-}
+SOME = dict.fromkeys(("task_id", "project_id", "callback_id"), "0" * 24)
+SOME |= {"model_id": "kathleen", "number": "1", "key": "a"}
 
 
 def calls(http) -> list[tuple[str, str, dict]]:

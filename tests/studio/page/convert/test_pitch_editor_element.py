@@ -57,11 +57,9 @@ def melody() -> Pitch:
 
 def view(edits: list[dict[str, Any]] | None = None, **more: Any) -> dict[str, Any]:
     pitch = melody()
-    return (
-        {"id": "task-1", "duration_s": SECONDS, "step_s": 0.01, "hertz": pitch.hertz.tolist()}
-        | {"edits": edits or []}
-        | {"confidence": pitch.voicing.tolist(), "changes": _changes(pitch, edits or []), "tools": _tools()}
-    ) | more
+    curves = {"step_s": 0.01, "hertz": pitch.hertz.tolist(), "confidence": pitch.voicing.tolist()}
+    edited = {"edits": edits or [], "changes": _changes(pitch, edits or []), "tools": _tools()}
+    return {"id": "task-1", "duration_s": SECONDS} | curves | edited | more
 
 
 def answer(asked: dict[str, Any]) -> dict[str, Any]:

@@ -78,13 +78,9 @@ def test_row_of_a_lead_says_nothing_of_harmonies_but_where_it_is_compared():
 
 def test_project_row_names_a_harmony_in_the_row_below_its_recording_and_in_its_player():
     third = TASK | {"id": "c3", "settings": {"harmony": "third_above", "harmony_key": "A minor"}}
-    row = project_row(
-        (
-            {"id": "p1", "name": "Song", "file_name": "song.wav", "changed_at": 0.0, "voices": ["Mia"]}
-            | {"timeline": {"tempo_bpm": 0.0, "beats_per_bar": 4, "start_s": 0.0}, "conversions": [third, TASK]}
-        ),
-        "wav",
-    )
+    project = {"id": "p1", "name": "Song", "file_name": "song.wav", "changed_at": 0.0, "voices": ["Mia"]}
+    timeline = {"tempo_bpm": 0.0, "beats_per_bar": 4, "start_s": 0.0}
+    row = project_row(project | {"timeline": timeline, "conversions": [third, TASK]}, "wav")
     assert [one["detail"][0] for one in row["rows"]] == ["Third above in A minor", "Singing"]
     assert [track["label"] for track in row["player"]["tracks"]] == [
         *("Recording", "Mia, Third above in A minor, +12, take 1", "Mia, Third above in A minor, +12, take 2"),
@@ -176,9 +172,8 @@ def test_row_of_a_report_names_the_voice_and_offers_no_repeat():
 def test_row_of_a_conversion_names_only_settings_that_are_not_usual_for_its_style():
     usual = {name: getattr(ConversionSettings.presets["melodic"], name) for name in ("likeness", "accent", "seed")}
     assert row_of(TASK | {"settings": usual, "output_audio_urls": ["/files/1"]})["detail"] == ["Singing", "+12"]
-    assert row_of(TASK | {"settings": usual | {"accent": 0.8}, "effects": "hall"})["detail"] == [
-        "Singing", "+12", "2 takes", "Hall", "Accent 0.8",
-    ]  # fmt: skip
+    changed = TASK | {"settings": usual | {"accent": 0.8}, "effects": "hall"}
+    assert row_of(changed)["detail"] == ["Singing", "+12", "2 takes", "Hall", "Accent 0.8"]
     assert row_of(TASK | {"effects": {"reverb": 0.2}})["detail"][3] == "own effects"
 
 
