@@ -81,8 +81,8 @@ def measure(service: TrialService, calls: int, rounds: int, at_once: int = AT_ON
             done, after_mb = dict(answered), server.memory_info().rss // MEGABYTE
             children_mb = sum(one.memory_info().rss for one in server.children(recursive=True)) // MEGABYTE
     lone = (_percentile(alone_calls, 95), _percentile(alone, 95))
-    busy = [_percentile(seconds, part) for seconds in (beside_calls, beside) for part in (50, 95)]
-    return SlowWork(*lone, *busy, done, (before_mb, after_mb), children_mb)
+    busy_calls, busy = ((_percentile(one, 50), _percentile(one, 95)) for one in (beside_calls, beside))
+    return SlowWork(*lone, *busy_calls, *busy, done, (before_mb, after_mb), children_mb)
 
 
 def _percentile(seconds: np.ndarray, part: int) -> float:

@@ -39,8 +39,8 @@ def upgrade() -> None:
 
 
 def _fill() -> None:
-    texts = (sa.column(name) for name in ("number", "id", "name", "folded_name", "texts"))
-    models = sa.table("models", *texts, sa.column("card", sa.JSON()))
+    names = ("number", "id", "name", "folded_name", "texts")
+    models = sa.table("models", *(sa.column(name) for name in names), sa.column("card", sa.JSON()))
     connection, after = op.get_bind(), -1
     some = sa.select(models).where(models.c.number > sa.bindparam("after")).order_by(models.c.number).limit(_AT_ONCE)
     while rows := connection.execute(some, {"after": after}).all():
