@@ -112,9 +112,12 @@ def _check_files(source: str, output: str, of_devices: Mapping[str, object]) -> 
         raise EngineError(tr("A recording is converted into a file: name it with --output."))
     if Path(output).suffix.lower() not in AUDIO_SUFFIXES:
         raise EngineError(
-            tr('"{output}" is not the name of an audio file: a recording is converted into one, as live.wav, '
-               "and not played on a device.", output=output)
-        )  # fmt: skip
+            tr(
+                '"{output}" is not the name of an audio file: a recording is converted into one, as live.wav, '
+                "and not played on a device.",
+                output=output,
+            )
+        )
     for option, given in of_devices.items():
         if given:
             raise EngineError(tr("{option} is for devices: leave it out for a recording.", option=option))
