@@ -361,12 +361,8 @@ def _opened(
 
     piece = rate * PIECE_MS // 1000
     try:
-        stream: Stream = stack.enter_context(
-            sounddevice.Stream(
-                samplerate=rate, blocksize=piece, channels=(count, 1), dtype="float32",
-                latency="low", device=devices, callback=callback,
-            )
-        )  # fmt: skip
+        opening = partial(sounddevice.Stream, samplerate=rate, blocksize=piece, channels=(count, 1), dtype="float32")
+        stream: Stream = stack.enter_context(opening(latency="low", device=devices, callback=callback))
     except (sounddevice.PortAudioError, ValueError) as cause:
         raise EngineError(
             tr("The sound device cannot be used: {cause}. --devices lists those there are.", cause=cause)
