@@ -3,8 +3,9 @@
 import gradio as gr
 from gradio.themes.utils.colors import Color
 
-_SHADES = "#fdf0f6 #fbdcea #f7b8d4 #f08bb7 #e55694 #d6246e #b91a5c #98154b #77123c #5a0f2e #3a081d".split()
-_MAGENTA = Color(*_SHADES, "magenta")
+# shades from light to dark, and the name
+_SHADES = "#fdf0f6 #fbdcea #f7b8d4 #f08bb7 #e55694 #d6246e #b91a5c #98154b #77123c #5a0f2e #3a081d magenta".split()
+_MAGENTA = Color(*_SHADES)
 _RED, _DARK_RED = "#c53030", "#9b2c2c"
 
 
