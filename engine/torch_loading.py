@@ -18,13 +18,11 @@ from typing import Any
 # What `import torch` brings, and only programs use that train, export, distribute or debug networks. Of the second few
 # each needs those before it; the order is torch's.
 _APART = (
-    "ao", "distributions", "masked", "mps", "mtia", "nn.intrinsic", "nn.qat", "nn.quantizable", "nn.quantized", "optim",
-    "profiler", "quantization", "quasirandom", "testing", "utils.data", "_size_docs", "_storage_docs",
-    "_tensor_docs", "_native",
-)  # fmt: skip
-_IN_ORDER = (
-    "export", "func", "_higher_order_ops", "distributed._meta_registrations", "_meta_registrations", "compiler",
-)  # fmt: skip
+    *("ao", "distributions", "masked", "mps", "mtia", "nn.intrinsic", "nn.qat", "nn.quantizable", "nn.quantized"),
+    *("optim", "profiler", "quantization", "quasirandom", "testing", "utils.data", "_size_docs", "_storage_docs"),
+    *("_tensor_docs", "_native"),
+)
+_IN_ORDER = tuple("export func _higher_order_ops distributed._meta_registrations _meta_registrations compiler".split())
 _POSTPONED = tuple(f"torch.{part}" for part in (*_APART, *_IN_ORDER))
 _TAKEN = frozenset({"cond", "while_loop", "vmap"})  # functions that torch takes from them for names of its own
 _FOR_GRAPHICS = "torch._native"  # registers operations for graphics cards

@@ -34,11 +34,8 @@ _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")  # as the last label: then the syste
 # registered as special (IANA, RFC 6890), though `is_global` of some or all Pythons takes them for public
 _SPECIAL_IPV4 = tuple(map(ipaddress.IPv4Network, ("192.0.0.0/24", "192.88.99.0/24")))
 _UNICAST = ipaddress.IPv6Network("2000::/3")  # all global addresses (RFC 4291); not site-local, compatible, SRv6
-_SPECIAL_IPV6 = tuple(map(ipaddress.IPv6Network, (
-    "2001::/23",  # of protocols: Teredo and ORCHID among them
-    "2001:db8::/32", "3fff::/20",  # of documents
-    "2002::/16",  # 6to4
-)))  # fmt: skip
+# of protocols (Teredo and ORCHID among them), of documents twice, 6to4
+_SPECIAL_IPV6 = tuple(map(ipaddress.IPv6Network, ("2001::/23", "2001:db8::/32", "3fff::/20", "2002::/16")))
 _OF_IPV4 = ipaddress.IPv6Network("64:ff9b::/96")  # NAT64 (RFC 6052)
 
 

@@ -657,10 +657,8 @@ def _http_client(address: httpx.URL, timeout_s: float) -> httpx.Client:
             "The proxies or certificates that the environment names cannot be used: set ALL_PROXY, HTTP_PROXY and "
             "HTTPS_PROXY to ones that begin with http://, and look at NO_PROXY and SSL_CERT_FILE."
         ) from cause
-    return httpx.Client(
-        base_url=address, timeout=httpx.Timeout(timeout_s, connect=CONNECT_S), transport=transport,
-        headers={"Accept-Encoding": "gzip"},
-    )  # fmt: skip
+    timeout, headers = httpx.Timeout(timeout_s, connect=CONNECT_S), {"Accept-Encoding": "gzip"}
+    return httpx.Client(base_url=address, timeout=timeout, transport=transport, headers=headers)
 
 
 def _link(url: str) -> httpx.URL:

@@ -27,9 +27,9 @@ if TYPE_CHECKING:  # loads the packages to examine
 
 NEEDED = ("torch", "numpy", "scipy", "librosa", "matplotlib", "soundfile", "soxr", "av", "swift_f0", "safetensors")
 _SERVICE = (
-    "fastapi", "uvicorn", "httptools", "python-multipart", "sqlalchemy", "alembic", "obstore", "httpx", "structlog",
-    "prometheus-client", "filelock",
-)  # fmt: skip
+    *("fastapi", "uvicorn", "httptools", "python-multipart", "sqlalchemy", "alembic", "obstore", "httpx", "structlog"),
+    *("prometheus-client", "filelock"),
+)
 _PAGE = tr("the page")
 _LOAD_PAGE = "from studio.page.blocks import load_page; load_page()"
 _LOADED_WITHIN_S = 300.0
@@ -215,10 +215,11 @@ def _confinement() -> Finding:
         held = limits_here()
     except Exception as cause:  # noqa: BLE001 - whatever fails is the finding
         return Finding(subject, tr("does not work: {cause}", cause=str(cause) or type(cause).__name__), _install())
-    can = [text for possible, text in (
-        (held.reads, tr("read your files")), (held.starts, tr("start programs")),
-        (held.calls, tr("use the network")), (held.sees, tr("look into other programs")),
-    ) if possible]  # fmt: skip
+    signs = (
+        *((held.reads, tr("read your files")), (held.starts, tr("start programs"))),
+        *((held.calls, tr("use the network")), (held.sees, tr("look into other programs"))),
+    )
+    can = [text for possible, text in signs if possible]
     if not can:
         return Finding(subject, tr("confined: they read nothing else, start nothing and reach nobody"))
     return Finding(

@@ -23,10 +23,10 @@ WITHOUT_SCROLL_BARS = ["--hide-scrollbars"]  # Playwright's own wish: Windows an
 PATIENCE_MS = 60_000  # for everything but the engine's work, on a busy machine
 # logged by pages that are closed with open streams, and by gradio for files that are not audio
 HARMLESS = (
-    "AbortError", "Connection errored out", "net::ERR_ABORTED", "ERR_CONNECTION_REFUSED", "Waveform load error",
+    *("AbortError", "Connection errored out", "net::ERR_ABORTED", "ERR_CONNECTION_REFUSED", "Waveform load error"),
     # gradio forgets the messages of a session whose stream a reload cuts, and ends the next one with an error
-    "Unexpected error 404: Not Found", "ERR_INCOMPLETE_CHUNKED_ENCODING", "TypeError: network error",
-)  # fmt: skip
+    *("Unexpected error 404: Not Found", "ERR_INCOMPLETE_CHUNKED_ENCODING", "TypeError: network error"),
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

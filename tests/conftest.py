@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # whose tests run programs as a whole: commands, workers, live sessions, what notebooks show
-SYSTEM_ROOMS = (
-    "engine/research/demonstrations", "engine/live", "engine/widgets", "studio/commands", "studio/executors"
-)  # fmt: skip
+SYSTEM_ROOMS = tuple(
+    "engine/research/demonstrations engine/live engine/widgets studio/commands studio/executors".split()
+)
 
 pytest_plugins = ["tests.services", "tests.browsers", "tests.trainings", "tests.memory", "tests.halves"]
 

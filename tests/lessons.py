@@ -144,8 +144,10 @@ def pictures() -> Mapping[str, Callable[[], Figure]]:
 
 def settings_page() -> str:
     """Return the page of all settings of the sound."""
-    parts = [("Of a conversion", ConversionSettings), ("Of effects", EffectSettings), ("Live", LiveSettings),
-             ("Of a training", TrainingPlan), ("Of files", ResultFormat)]  # fmt: skip
+    parts = [
+        *(("Of a conversion", ConversionSettings), ("Of effects", EffectSettings), ("Live", LiveSettings)),
+        *(("Of a training", TrainingPlan), ("Of files", ResultFormat)),
+    ]
     lines = ["# Settings of the sound", "", "What they sound like: [settings by ear](by-ear.md).", ""]
     for title, settings in parts:
         lines += [f"## {title}", "", "| on the page | name | from, to | default | |", "|---|---|---|---|---|"]

@@ -34,8 +34,8 @@ _LATEST_START_S = 300.0  # an Ogg whose stamps begin later was cut out of a stre
 _BUFFER = 1 << 18  # bytes read at a time
 _LEAST_PROBED = 2048  # bytes; FFmpeg takes no fewer
 _PROBED = 1 << 16  # bytes of a WAV that may hold another codec than it says: DTS and AC-3 have several frames in them
-_TYPES: dict[str, npt.DTypeLike] = {"u8": np.uint8, "s16": np.int16, "s32": np.int32, "flt": np.float32,
-                                    "dbl": np.float64}  # fmt: skip
+_TYPES: dict[str, npt.DTypeLike] = {"u8": np.uint8, "s16": np.int16, "s32": np.int32}
+_TYPES |= {"flt": np.float32, "dbl": np.float64}
 # samples that a whole file may fall short of its header: two long frames of AAC, the delay of an MP3, a block of ADPCM
 # or of Vorbis, the padding of a W64, a packet of ALAC in a CAF
 _SLACK = {"mov": 4096, "mp3": 1152, "wav": 8192, "ogg": 8192, "w64": 7, "caf": 4096}

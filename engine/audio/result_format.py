@@ -35,10 +35,12 @@ class ResultFormat:
     )
     bits: str = text_setting(
         str(DEPTHS[0]),
-        tr("Bits of a sample in .wav, .flac and .aiff; 16 are dithered; 32 are floats, which keep levels above full "
-        "scale (.flac has 24 then)."),
+        tr(
+            "Bits of a sample in .wav, .flac and .aiff; 16 are dithered; 32 are floats, which keep levels above full "
+            "scale (.flac has 24 then)."
+        ),
         tuple(map(str, DEPTHS)),
-    )  # fmt: skip
+    )
 
     def __post_init__(self) -> None:
         check_settings(self)

@@ -18,11 +18,11 @@ class BasicLimits(ctypes.Structure):
     """JOBOBJECT_BASIC_LIMIT_INFORMATION of winnt.h."""
 
     _fields_ = [
-        ("process_time", ctypes.c_int64), ("job_time", ctypes.c_int64), ("flags", ctypes.c_uint32),
-        ("least_working_set", ctypes.c_size_t), ("most_working_set", ctypes.c_size_t),
-        ("processes", ctypes.c_uint32), ("affinity", ctypes.c_size_t), ("priority", ctypes.c_uint32),
+        *(("process_time", ctypes.c_int64), ("job_time", ctypes.c_int64), ("flags", ctypes.c_uint32)),
+        *(("least_working_set", ctypes.c_size_t), ("most_working_set", ctypes.c_size_t)),
+        *(("processes", ctypes.c_uint32), ("affinity", ctypes.c_size_t), ("priority", ctypes.c_uint32)),
         ("scheduling", ctypes.c_uint32),
-    ]  # fmt: skip
+    ]
 
 
 class ExtendedLimits(ctypes.Structure):

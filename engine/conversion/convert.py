@@ -289,11 +289,9 @@ def convert_file(
                 writer.write(piece)
     unsigned = next((writer.unsigned for writer in writers if writer.unsigned), None)
     edit_data = _edit_data(renderer, transpose)
-    return FileConversion(
-        paths, transpose, renderer.survey.style, chosen, edit_data, statement, unsigned,
-        _joined(*opened.notes, _warning(renderer, transpose)), _notes_warning(renderer, transpose),
-        renderer.survey.headroom.lowered_db,
-    )  # fmt: skip
+    notes = _joined(*opened.notes, _warning(renderer, transpose))
+    told = (notes, _notes_warning(renderer, transpose), renderer.survey.headroom.lowered_db)
+    return FileConversion(paths, transpose, renderer.survey.style, chosen, edit_data, statement, unsigned, *told)
 
 
 def take_at(rendered: Audio, seed: int, rate: int, recording: Audio) -> Take:

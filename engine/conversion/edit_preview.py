@@ -82,10 +82,8 @@ class EditPreview:
                 blocks = samples_of(recording, self._edit_data)
                 held = np.concatenate(list(stretch_of(blocks, region.start * HOP, region.stop * HOP)), 1)
             self._region = region
-            self._renderer = PatchRenderer(
-                Stream([held], region.start * HOP), self._edit_data, self._number, self._voice, self._device,
-                self._workers, region.stop,
-            )  # fmt: skip
+            of_take = (self._edit_data, self._number, self._voice, self._device, self._workers)
+            self._renderer = PatchRenderer(Stream([held], region.start * HOP), *of_take, region.stop)
         return self._renderer
 
     def _region_of(self, patch: Patch) -> range:

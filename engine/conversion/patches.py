@@ -49,21 +49,16 @@ class Patch:
     def is_like(self, other: "Patch") -> bool:
         """Return whether both patches sound the same."""
         same_place = (self.first, self.last, self.cycles) == (other.first, other.last, other.cycles)
-        pairs = (
-            (self.pitch.hertz, other.pitch.hertz), (self.octaves, other.octaves), (self.formants, other.formants),
-            (self.level_db, other.level_db),
-        )  # fmt: skip
-        return same_place and all(np.array_equal(mine, yours) for mine, yours in pairs)
+        curves, others = ((one.pitch.hertz, one.octaves, one.formants, one.level_db) for one in (self, other))
+        return same_place and all(map(np.array_equal, curves, others))
 
     def shortened(self, frames: int) -> "Patch":
         """Return no more than so many frames of it."""
         if self.last - self.first <= frames:
             return self
         there = slice(frames + 1)
-        return replace(
-            self, last=self.first + frames, pitch=self.pitch[there], octaves=self.octaves[there],
-            formants=self.formants[there], level_db=self.level_db[there], to_the_end=False,
-        )  # fmt: skip
+        curves = {name: getattr(self, name)[there] for name in ("pitch", "octaves", "formants", "level_db")}
+        return replace(self, last=self.first + frames, to_the_end=False, **curves)
 
 
 @dataclass(frozen=True, eq=False)

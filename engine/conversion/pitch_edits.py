@@ -448,11 +448,8 @@ class EditedPitch:
 
     def is_like(self, other: "EditedPitch") -> bool:
         """Return whether both sound the same."""
-        pairs = (
-            (self.pitch.hertz, other.pitch.hertz), (self.octaves, other.octaves), (self.formants, other.formants),
-            (self.level_db, other.level_db),
-        )  # fmt: skip
-        return all(np.array_equal(mine, yours) for mine, yours in pairs)
+        curves, others = ((one.pitch.hertz, one.octaves, one.formants, one.level_db) for one in (self, other))
+        return all(map(np.array_equal, curves, others))
 
 
 def edit_pitch(pitch: Pitch, edits: Sequence[PitchEdit], folds: bool = False) -> EditedPitch:

@@ -5,6 +5,7 @@ note names or hertz, so anything drawn over a spectrogram is placed by its own t
 """
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 import librosa.display
 import numpy as np
@@ -70,10 +71,8 @@ def draw_levels(
     """Draw levels (rows, columns) at times and frequencies on the axes of a scale, between two limits of level."""
     if len(times_s) == 1:  # one column has no width of its own
         times_s, levels = np.array([times_s[0], times_s[0] + 1 / FRAME_RATE]), np.repeat(levels, 2, axis=1)
-    librosa.display.specshow(
-        levels, x_coords=times_s, y_coords=hertz, x_axis="time", y_axis=_AXIS_KIND[scale.name], cmap=cmap, ax=axes,
-        shading="nearest", vmin=limits[0], vmax=limits[1],
-    )  # fmt: skip
+    draw = partial(librosa.display.specshow, levels, x_axis="time", y_axis=_AXIS_KIND[scale.name], shading="nearest")
+    draw(x_coords=times_s, y_coords=hertz, cmap=cmap, ax=axes, vmin=limits[0], vmax=limits[1])
     axes.set_ylim(scale.lowest_hertz, scale.highest_hertz)
     axes.set_ylabel("")
     axes.set_xlabel("")
@@ -110,30 +109,28 @@ def draw_pitch(axes: Axes, pitch: Pitch, colour: str = PITCH_COLOUR, dashed: boo
 def draw_notes(axes: Axes, notes: Sequence[Note]) -> None:
     """Draw notes as bars at their pitch, with their names above them where there is space."""
     start_s, end_s = axes.get_xlim()
+    write = partial(axes.annotate, textcoords="offset points", color=RANGE_COLOUR)
     for note in notes:
         if note.end_s <= start_s or note.start_s >= end_s:
             continue
         hertz = float(semitones_to_hertz(float(note.midi)))
         axes.plot([note.start_s, note.end_s], [hertz, hertz], color=RANGE_COLOUR, linewidth=9, alpha=0.3, zorder=2)
         if note.seconds > _NAMED_SHARE * (end_s - start_s):
-            axes.annotate(
-                note_name(note.midi), (max(note.start_s, start_s), hertz), xytext=(0, 7), textcoords="offset points",
-                color=RANGE_COLOUR, fontsize=8.5, zorder=6, annotation_clip=True,
-                path_effects=[withStroke(linewidth=2.5, foreground="white")],
-            )  # fmt: skip
+            name, place = note_name(note.midi), (max(note.start_s, start_s), hertz)
+            edge = [withStroke(linewidth=2.5, foreground="white")]
+            write(name, place, xytext=(0, 7), fontsize=8.5, zorder=6, annotation_clip=True, path_effects=edge)
 
 
 def draw_range(axes: Axes, found: VocalRange | None) -> None:
     """Draw a vocal range as two lines with the names of the notes, if there is one."""
     if found is None:
         return
+    style = partial(axes.annotate, fontweight="bold", annotation_clip=False)
+    write = partial(style, textcoords="offset points", color=RANGE_COLOUR)
     for number, side in ((found.lowest, "top"), (found.highest, "bottom")):
         hertz = float(semitones_to_hertz(float(number)))
         axes.axhline(hertz, color=RANGE_COLOUR, linewidth=0.9, linestyle=(0, (5, 3)), zorder=2)
-        axes.annotate(
-            note_name(number), (1.0, hertz), xycoords=("axes fraction", "data"), xytext=(5, 0),
-            textcoords="offset points", color=RANGE_COLOUR, va=side, fontweight="bold", annotation_clip=False,
-        )  # fmt: skip
+        write(note_name(number), (1.0, hertz), xycoords=("axes fraction", "data"), xytext=(5, 0), va=side)
 
 
 def draw_loudness(axes: Axes, loudness_db: np.ndarray, colour: str = LOUDNESS_COLOUR, filled: bool = True) -> None:

@@ -84,10 +84,8 @@ def _gain(stem: StemTrack) -> float:
 
 def _add_track(structure: Element, stem: StemTrack, number: int, gain: float) -> None:
     track = SubElement(structure, "Track", id=f"track{number}", name=stem.name, contentType="audio", loaded="true")
-    channel = SubElement(
-        track, "Channel", id=f"channel{number}", role="regular", destination="master",
-        solo=str(stem.fader.solo).lower(), audioChannels=str(stem.channels),
-    )  # fmt: skip
+    place = {"id": f"channel{number}", "role": "regular", "destination": "master"}
+    channel = SubElement(track, "Channel", place, solo=str(stem.fader.solo).lower(), audioChannels=str(stem.channels))
     SubElement(channel, "Mute", id=f"mute{number}", name="Mute", value=str(stem.fader.mute).lower())
     pan = f"{(1.0 + stem.fader.pan) / 2.0:.9g}"
     SubElement(channel, "Pan", _fader(pan, "normalized", 1.0), id=f"pan{number}", name="Pan")

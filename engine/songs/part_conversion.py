@@ -164,10 +164,8 @@ def convert_parts(
             source, [target], only, settings, report, work.device, work.installation, work.threads, surveyed
         )
         name = stretches[0].voice
-        return PartsConversion(
-            [], {name: whole.transpose}, {name: whole.style}, whole.statement, whole.unsigned, whole.notes_warning,
-            headroom.warning, headroom.lowered_db,
-        )  # fmt: skip
+        of_file = (whole.statement, whole.unsigned, whole.notes_warning, headroom.warning, headroom.lowered_db)
+        return PartsConversion([], {name: whole.transpose}, {name: whole.style}, *of_file)
     voices = {name: voice_named(name) for name in dict.fromkeys(one.voice for one in stretches) if name != KEEP}
     transposes: dict[str, float] = {}
     styles: dict[str, Style] = {}

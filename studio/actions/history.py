@@ -60,10 +60,8 @@ def search(
     words = tuple(text.split())[:_MOST_WORDS]
     named = all_models(studio.database, account) if words else []
     by_word = {word: {one.id for one in named if folded(word) in folded(one.name)} for word in words}
-    return TaskFilter(
-        state, kind, words=words, model_ids_by_word=by_word, model_id=model_id,
-        since=_day("since", since, 0), until=_day("until", until, 1),
-    )  # fmt: skip
+    first, end = _day("since", since, 0), _day("until", until, 1)
+    return TaskFilter(state, kind, words=words, model_ids_by_word=by_word, model_id=model_id, since=first, until=end)
 
 
 def _day(field: str, text: str, later: int) -> float | None:

@@ -30,10 +30,10 @@ from studio.store.tasks import ACTIVE, Task, ids_of, list_tasks, waiting_and_run
 from studio.store.workspaces import alone_in_training
 
 LIMITS = (
-    "largest_upload_mb", "longest_audio_minutes", "largest_conversion_minutes", "longest_dataset_hours",
-    "conversions_per_account", "trainings_per_account", "models_per_account", "keep_outputs_days", "link_hours",
+    *("largest_upload_mb", "longest_audio_minutes", "largest_conversion_minutes", "longest_dataset_hours"),
+    *("conversions_per_account", "trainings_per_account", "models_per_account", "keep_outputs_days", "link_hours"),
     "free_disk_mb",
-)  # fmt: skip
+)
 _TASKS = "tasks"
 # what `packages` and `project_exports` keep; whoever chose a data folder that holds other things keeps those
 _PACKAGE = re.compile(r"([^/]+)/\1\.voice\.zip|_projects/.+")

@@ -147,10 +147,10 @@ def submit_work(
 def queue_task(studio: Studio, connection: Connection, account_id: str, work: Work, task_id: str | None = None) -> str:
     """Queue a task in the caller's transaction; return its id. Raises TooMany."""
     refuse_full_queue(studio, connection, account_id, work.kind)
+    asked, cost, model, request = written(work.asked), work.cost, work.model_id, work.request_id
     task_id = submit(
-        connection, account_id, work.kind, written(work.asked), model_id=work.model_id, cost=work.cost,
-        task_id=task_id, request_id=work.request_id,
-    )  # fmt: skip
+        connection, account_id, work.kind, asked, model_id=model, cost=cost, task_id=task_id, request_id=request
+    )
     studio.submitted(connection, task_id)
     return task_id
 

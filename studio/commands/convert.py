@@ -138,10 +138,8 @@ def convert(
         if dry_run:
             _print_names(recordings, voice, song, settings, names)
             return
-        wanted = replace(
-            _wanted(voice, _preset(preset), values, effects, written, names, device),
-            project=project, is_kept=not no_project, threads=threads, jobs=jobs,
-        )  # fmt: skip
+        wanted = _wanted(voice, _preset(preset), values, effects, written, names, device)
+        wanted = replace(wanted, project=project, is_kept=not no_project, threads=threads, jobs=jobs)
         collect_from_here()
         if song.is_used:
             from studio.commands.songs import convert_song
@@ -221,10 +219,8 @@ def _wanted(
     from studio.actions.conversions.conversion import ConversionRequest
     from studio.commands.takes import TakesWanted
 
-    request = ConversionRequest(
-        voice, {**preset.settings, **values}, preset.style, untrained=True,
-        effects=preset.effects if effects is None else effects,
-    )  # fmt: skip
+    settings, chosen = {**preset.settings, **values}, preset.effects if effects is None else effects
+    request = ConversionRequest(voice, settings, preset.style, untrained=True, effects=chosen)
     return TakesWanted(request, written, names, device)
 
 

@@ -110,13 +110,10 @@ EXAMPLES = {
 
 # what -h shows of the commands with many options; --help shows all
 MOST_USED = {
-    "convert": {
-        "voice", "output", "overwrite", "takes", "transpose", "preset", "effects", "likeness", "harmony", "separate",
-        "backing",
-    },
+    "convert": set("voice output overwrite takes transpose preset effects likeness harmony separate backing".split()),
     "serve": {"host", "port", "base_url", "open_page", "verbose"},
     "train": {"estimate", "afresh", "epochs"},
     "live": {"voice", "source", "output", "second", "channel", "devices", "transpose"},
     "create": {"name", "consent_by", "consent_statement", "licence"},
-}  # fmt: skip
+}
 ALWAYS = {"help", "quiet"}

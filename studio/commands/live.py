@@ -112,9 +112,12 @@ def _check_files(source: str, output: str, of_devices: Mapping[str, object]) -> 
         raise EngineError(tr("A recording is converted into a file: name it with --output."))
     if Path(output).suffix.lower() not in AUDIO_SUFFIXES:
         raise EngineError(
-            tr('"{output}" is not the name of an audio file: a recording is converted into one, as live.wav, '
-               "and not played on a device.", output=output)
-        )  # fmt: skip
+            tr(
+                '"{output}" is not the name of an audio file: a recording is converted into one, as live.wav, '
+                "and not played on a device.",
+                output=output,
+            )
+        )
     for option, given in of_devices.items():
         if given:
             raise EngineError(tr("{option} is for devices: leave it out for a recording.", option=option))
@@ -358,12 +361,8 @@ def _opened(
 
     piece = rate * PIECE_MS // 1000
     try:
-        stream: Stream = stack.enter_context(
-            sounddevice.Stream(
-                samplerate=rate, blocksize=piece, channels=(count, 1), dtype="float32",
-                latency="low", device=devices, callback=callback,
-            )
-        )  # fmt: skip
+        opening = partial(sounddevice.Stream, samplerate=rate, blocksize=piece, channels=(count, 1), dtype="float32")
+        stream: Stream = stack.enter_context(opening(latency="low", device=devices, callback=callback))
     except (sounddevice.PortAudioError, ValueError) as cause:
         raise EngineError(
             tr("The sound device cannot be used: {cause}. --devices lists those there are.", cause=cause)

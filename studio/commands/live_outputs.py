@@ -2,6 +2,7 @@
 
 from collections import deque
 from contextlib import ExitStack
+from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -38,12 +39,8 @@ class SecondOutput:
             outdata[:, 0] = self._waiting.popleft() if self._waiting else 0
 
         try:
-            self._stream = stack.enter_context(
-                sounddevice.OutputStream(
-                    samplerate=rate, blocksize=count, channels=1, dtype="float32", latency="low", device=self._device,
-                    callback=callback,
-                )
-            )  # fmt: skip
+            opening = partial(sounddevice.OutputStream, samplerate=rate, blocksize=count, channels=1, dtype="float32")
+            self._stream = stack.enter_context(opening(latency="low", device=self._device, callback=callback))
         except (sounddevice.PortAudioError, ValueError) as cause:
             raise EngineError(tr("The second output cannot be used: {cause}.", cause=cause)) from cause
 

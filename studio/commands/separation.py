@@ -26,11 +26,11 @@ def status(as_json: AsJson = False) -> None:
     from studio.settings.environment import load_settings
 
     found = separator_state(load_settings().separators)
-    shown = {
-        "name": found.file.name, "megabytes": found.file.megabytes, "origin": found.file.origin,
-        "licence": found.file.licence, "url": found.file.url, "sha256": found.file.sha256,
-        "path": found.path and str(found.path),
-    }  # fmt: skip
+    shown = (
+        {"name": found.file.name, "megabytes": found.file.megabytes, "origin": found.file.origin}
+        | {"licence": found.file.licence, "url": found.file.url, "sha256": found.file.sha256}
+        | {"path": found.path and str(found.path)}
+    )
     if as_json:
         typer.echo(json.dumps(shown | {"remedy": found.remedy}))
         return

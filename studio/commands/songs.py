@@ -70,10 +70,8 @@ def _song(options: SongOptions, voice: str) -> SongRequest:
         stems.append((_sent(path), read_parts(voices)))
     stem, stem_parts = stems[0] if stems else (None, read_parts(KEEP))
     faders = {"vocal": options.vocal_db} if options.vocal_db else {}
-    return SongRequest(
-        options.parts_with(voice), options.separate, _sent(backing) if backing else None, stem, stem_parts,
-        options.offset, faders, stems[1:],
-    )  # fmt: skip
+    parts, sent = options.parts_with(voice), _sent(backing) if backing else None
+    return SongRequest(parts, options.separate, sent, stem, stem_parts, options.offset, faders, stems[1:])
 
 
 def _sent(path: str) -> SentFile:

@@ -174,10 +174,8 @@ def _imported(
             typer.echo(before)
             return None
         called = name or free_name(studio, studio.local, packaged_name(model.path))
-        identifier = import_model(
-            studio, studio.local, model.path, voice_name=called, files=RvcFiles(model.index, speaker),
-            stated=stated.as_profile(),
-        )  # fmt: skip
+        files, profile = RvcFiles(model.index, speaker), stated.as_profile()
+        identifier = import_model(studio, studio.local, model.path, voice_name=called, files=files, stated=profile)
     except EngineError as failure:
         return failure
     _report(studio, identifier)

@@ -92,12 +92,12 @@ _FIELD_TEXTS = {  # by pydantic's kinds, filled in with the field's name and the
 _OTHER_FIELD_TEXT = tr("{name} has the wrong format, see /docs.")
 # what http.HTTPStatus calls the statuses that are sent, for the catalogues
 TITLES = (
-    tr("Unauthorized"), tr("Forbidden"), tr("Not Found"), tr("Method Not Allowed"), tr("Request Timeout"),
-    tr("Conflict"), tr("Request Entity Too Large"), tr("Content Too Large"), tr("Unsupported Media Type"),
-    tr("Requested Range Not Satisfiable"), tr("Range Not Satisfiable"), tr("Unprocessable Entity"),
-    tr("Unprocessable Content"), tr("Too Many Requests"), tr("Bad Request"), tr("Internal Server Error"),
-    tr("Service Unavailable"), tr("Insufficient Storage"),
-)  # fmt: skip
+    *(tr("Unauthorized"), tr("Forbidden"), tr("Not Found"), tr("Method Not Allowed"), tr("Request Timeout")),
+    *(tr("Conflict"), tr("Request Entity Too Large"), tr("Content Too Large"), tr("Unsupported Media Type")),
+    *(tr("Requested Range Not Satisfiable"), tr("Range Not Satisfiable"), tr("Unprocessable Entity")),
+    *(tr("Unprocessable Content"), tr("Too Many Requests"), tr("Bad Request"), tr("Internal Server Error")),
+    *(tr("Service Unavailable"), tr("Insufficient Storage")),
+)
 _HTTP_CODES = {404: "no_such_path", 405: "method_not_allowed", 408: "too_slow", 416: "range_not_satisfiable"}
 
 

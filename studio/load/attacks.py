@@ -80,8 +80,8 @@ class Attack:
 
 def attacks(package: bytes) -> Iterator[Attack]:
     """Yield them all, surface by surface; package: of a voice."""
-    for part in (_imports(package), _new_voices(), _checks(), _songs(), _effects(), _takes(), _teachings(),
-                 _projects(), _links(), _callbacks(), _openai(), _of_others()):  # fmt: skip
+    of_voices = (_imports(package), _new_voices(), _checks(), _songs(), _effects(), _takes(), _teachings())
+    for part in (*of_voices, _projects(), _links(), _callbacks(), _openai(), _of_others()):
         yield from part
 
 
@@ -152,13 +152,13 @@ def _checks() -> Iterator[Attack]:
 
 def _songs() -> Iterator[Attack]:
     def sent(kind: str, expected: frozenset[int] = REFUSED, **form: Any) -> Attack:
-        return Attack("songs", kind, "POST", "/convert", {"audio": ("a.flac", sample()), "model": VOICE, **form},
-                      expected=expected)  # fmt: skip
+        given = {"audio": ("a.flac", sample()), "model": VOICE, **form}
+        return Attack("songs", kind, "POST", "/convert", given, expected=expected)
 
     parts = (
-        "1:42", "::::", "99999999999:99 kathleen", "-1:00 kathleen", "1e400 kathleen", "0:01 ../../etc", "0:01 \x00",
-        ",", "0:01 kathleen," * 5_000, "0:0" + "1" * 5_000 + " kathleen", "\u0660:\u0660\u0661 kathleen",
-    )  # fmt: skip
+        *("1:42", "::::", "99999999999:99 kathleen", "-1:00 kathleen", "1e400 kathleen", "0:01 ../../etc", "0:01 \x00"),
+        *(",", "0:01 kathleen," * 5_000, "0:0" + "1" * 5_000 + " kathleen", "\u0660:\u0660\u0661 kathleen"),
+    )
     for text in parts:
         yield sent("malformed", parts=text)
         yield sent("malformed", stem=("b.flac", sample()), stem_parts=text)
@@ -225,8 +225,10 @@ def _projects() -> Iterator[Attack]:
         yield Attack("projects", "malformed", "PUT", "/projects/{project}", {"name": text})
     for query in ("dry=perhaps", "dry=1&dry=0", "q=a", "dry=" + "9" * 5_000):
         yield Attack("exports", "malformed", "GET", f"/projects/{{project}}/export?{query}")
-    for query in ("limit=0", "limit=1e9", "cursor=" + "A" * 400, "cursor=%00", "cursor=eyJhIjoxfQ==", "q=%00",
-                  "q=" + "%25" * 300, "cursor=" + "9" * 400):  # fmt: skip
+    for query in (
+        *("limit=0", "limit=1e9", "cursor=" + "A" * 400, "cursor=%00", "cursor=eyJhIjoxfQ==", "q=%00"),
+        *("q=" + "%25" * 300, "cursor=" + "9" * 400),
+    ):
         for path in ("/projects", "/tasks", "/models"):
             expected = TAKEN if query == "limit=1e9" else REFUSED
             yield Attack("lists", "malformed", "GET", f"{path}?{query}", expected=expected)
@@ -235,26 +237,29 @@ def _projects() -> Iterator[Attack]:
 def _links() -> Iterator[Attack]:
     for key in ("a.wav", "%2e%2e/%2e%2e/secret", "accounts/x/tasks/y/1/take-1.wav", "%00", "a" * 4_000):
         for expires in ("1", "9" * 19, "-1", "nan", "%D9%A3"):
-            yield Attack("links", "malformed", "GET", f"/files/{key}?expires={expires}&signature={'A' * 43}",
-                         expected=REFUSED | {401, 403, 410})  # fmt: skip
+            link = f"/files/{key}?expires={expires}&signature={'A' * 43}"
+            yield Attack("links", "malformed", "GET", link, expected=REFUSED | {401, 403, 410})
 
 
 def _callbacks() -> Iterator[Attack]:
     """With `callbacks` "any": what is no address is refused all the same."""
     addresses = (
-        "x", "http://", "//127.0.0.1/a", "ftp://127.0.0.1/a", "file:///etc/passwd", "javascript:alert(1)", "data:,a",
-        "http://a:b@127.0.0.1/", "http://127.0.0.1:99999/", "http://[::1", "http://" + "a" * 5_000, "http://a\r\nX: y/",
-        "http://127.0.0.1/\x00", "http://\u202e.example/", "http://xn--/", "http://xn--a/", "http://a.xn--0.com/",
-        "http://" + "a" * 64 + ".com/", "http://" + ".".join(["a" * 15] * 17) + "/", "http://a..b/", "http://a.b./",
-        "http://0x7f.1/", "http://2130706433/", "http://0177.0.0.1/", "http://127.1/", "http://[fe80::1%25eth0]/",
-        "http://127.0.0.1:+80/", "http://127.0.0.1:8_0/", "http://@127.0.0.1/", "http://\uff11\uff12\uff17.0.0.1/",
-    )  # fmt: skip
+        *("x", "http://", "//127.0.0.1/a", "ftp://127.0.0.1/a", "file:///etc/passwd", "javascript:alert(1)", "data:,a"),
+        *("http://a:b@127.0.0.1/", "http://127.0.0.1:99999/", "http://[::1", "http://" + "a" * 5_000),
+        "http://a\r\nX: y/",
+        *("http://127.0.0.1/\x00", "http://\u202e.example/", "http://xn--/", "http://xn--a/", "http://a.xn--0.com/"),
+        *("http://" + "a" * 64 + ".com/", "http://" + ".".join(["a" * 15] * 17) + "/", "http://a..b/", "http://a.b./"),
+        *("http://0x7f.1/", "http://2130706433/", "http://0177.0.0.1/", "http://127.1/", "http://[fe80::1%25eth0]/"),
+        *("http://127.0.0.1:+80/", "http://127.0.0.1:8_0/", "http://@127.0.0.1/", "http://\uff11\uff12\uff17.0.0.1/"),
+    )
     for address in addresses:
         form = {"audio": ("a.flac", sample()), "model": VOICE, "callback_url": address}
         yield Attack("callbacks", "malformed", "POST", "/convert", form)
         yield Attack("callbacks", "malformed", "POST", "/callbacks/{callback}/repeat", {"callback_url": address})
-    for query in ("limit=0", "limit=1e9", "state=perhaps", "state=", "task_id=%00", "task_id=" + "a" * 5_000,
-                  "cursor=%00", "cursor=eyJhIjoxfQ==", "cursor=" + "9" * 400, "q=a", "limit=1&limit=2"):  # fmt: skip
+    for query in (
+        *("limit=0", "limit=1e9", "state=perhaps", "state=", "task_id=%00", "task_id=" + "a" * 5_000),
+        *("cursor=%00", "cursor=eyJhIjoxfQ==", "cursor=" + "9" * 400, "q=a", "limit=1&limit=2"),
+    ):
         yield Attack("callbacks", "malformed", "GET", f"/callbacks?{query}")
     for name in ("nobody", "%00", "..%2f..", "a" * 5_000, "secret/repeat"):
         yield Attack("callbacks", "malformed", "GET", f"/callbacks/{name}")
@@ -301,17 +306,18 @@ def _of_others() -> Iterator[Attack]:
     one, theirs, speech = "another's", "{their_model}", ("a.flac", sample())
     nothing = frozenset({404})
     for method, path, form in (
-        ("GET", "/tasks/{their_task}", {}), ("GET", "/check-task/{their_task}", {}),
+        *(("GET", "/tasks/{their_task}", {}), ("GET", "/check-task/{their_task}", {})),
         ("DELETE", "/tasks/{their_task}", {}),
-        ("DELETE", "/tasks/{their_task}/results", {}), ("POST", "/tasks/{their_task}/comp", {"takes": "1"}),
+        *(("DELETE", "/tasks/{their_task}/results", {}), ("POST", "/tasks/{their_task}/comp", {"takes": "1"})),
         ("PUT", "/tasks/{their_task}/takes/1", {"name": "mine", "starred": "true"}),
-        ("GET", "/projects/{their_project}", {}), ("PUT", "/projects/{their_project}", {"name": "mine"}),
-        ("GET", "/projects/{their_project}/export", {}), ("DELETE", "/projects/{their_project}", {}),
-        ("GET", f"/models/{theirs}", {}), ("DELETE", f"/models/{theirs}", {}), ("GET", f"/models/{theirs}/package", {}),
-        ("POST", f"/models/{theirs}/train", {"epochs": "1"}), ("GET", f"/v1/models/{theirs}", {}),
-        ("GET", "/callbacks/{their_callback}", {}), ("POST", "/callbacks/{their_callback}/repeat", {}),
+        *(("GET", "/projects/{their_project}", {}), ("PUT", "/projects/{their_project}", {"name": "mine"})),
+        *(("GET", "/projects/{their_project}/export", {}), ("DELETE", "/projects/{their_project}", {})),
+        *(("GET", f"/models/{theirs}", {}), ("DELETE", f"/models/{theirs}", {})),
+        ("GET", f"/models/{theirs}/package", {}),
+        *(("POST", f"/models/{theirs}/train", {"epochs": "1"}), ("GET", f"/v1/models/{theirs}", {})),
+        *(("GET", "/callbacks/{their_callback}", {}), ("POST", "/callbacks/{their_callback}/repeat", {})),
         ("POST", f"/models/{theirs}/teach", {"recordings": speech}),
-    ):  # fmt: skip
+    ):
         yield Attack("accounts", one, method, path, form, expected=nothing)
 
 

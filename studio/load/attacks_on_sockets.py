@@ -23,28 +23,28 @@ _RATE = 48_000
 _ANSWER_S = 60.0
 HELLOS = ('{"rate": 1e400}', '{"rate": 1}', "[" * 50_000, "null", "", '{"rate": ', "x" * 200_000, '{"rate": 44101}')
 CHANGES = (
-    {"transpose": 1e308}, {"transpose": None}, {"voice": "../../etc"}, {"voice": "x" * 10_000}, {"nothing": 1},
-    {"block_ms": 20}, {"accent": "nan"}, {"style": "x"}, {"bypass": 5},
-)  # fmt: skip
+    *({"transpose": 1e308}, {"transpose": None}, {"voice": "../../etc"}, {"voice": "x" * 10_000}, {"nothing": 1}),
+    *({"block_ms": 20}, {"accent": "nan"}, {"style": "x"}, {"bypass": 5}),
+)
 BLOCKS = (np.nan, np.inf, -np.inf, 1e38, 0.0)
 ASKED: tuple[dict[str, Any], ...] = (
-    {"settings": {"nothing": 1}}, {"settings": {"block_ms": 1e9}}, {"settings": {"transpose": [1]}},
-    {"settings": {"style": {}}}, {"model": "x" * 9_000},
-)  # fmt: skip
+    *({"settings": {"nothing": 1}}, {"settings": {"block_ms": 1e9}}, {"settings": {"transpose": [1]}}),
+    *({"settings": {"style": {}}}, {"model": "x" * 9_000}),
+)
 CALLS = (
-    ("a" * 100_000, {}), ("voices", {"x": 1}), ("convert", []), ("convert", {"recording": "/dev/zero", "voice": VOICE}),
-    ("convert", {"recording": "a\x00b", "voice": VOICE}), ("task", {"task_id": "\x00"}),
-    ("task", {"task_id": "9" * 9_000}),
+    *(("a" * 100_000, {}), ("voices", {"x": 1}), ("convert", [])),
+    *(("convert", {"recording": "/dev/zero", "voice": VOICE}), ("convert", {"recording": "a\x00b", "voice": VOICE})),
+    *(("task", {"task_id": "\x00"}), ("task", {"task_id": "9" * 9_000})),
     *(("convert", {"recording": "a.wav", "voice": VOICE, "wait_s": text}) for text in MANY_VALUES),
-)  # fmt: skip
+)
 MESSAGES: tuple[bytes, ...] = (
-    b"{", b"null", b"[]", b"\xff\xfe\x00", b"[" * 50_000, b"x" * (8 << 20),
-    b'{"jsonrpc":"2.0","id":1e400,"method":"x"}', b'{"jsonrpc":"2.0","id":{"a":1},"method":"tools/call"}',
-    b'{"jsonrpc":"2.0","id":7,"method":"nothing"}', b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":null}',
+    *(b"{", b"null", b"[]", b"\xff\xfe\x00", b"[" * 50_000, b"x" * (8 << 20)),
+    *(b'{"jsonrpc":"2.0","id":1e400,"method":"x"}', b'{"jsonrpc":"2.0","id":{"a":1},"method":"tools/call"}'),
+    *(b'{"jsonrpc":"2.0","id":7,"method":"nothing"}', b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":null}'),
     b'{"jsonrpc":"2.0","id":7,"method":"prompts/get","params":{"name":"x"}}',
     b'{"jsonrpc":"2.0","id":7,"method":"resources/read","params":{"uri":"file:///etc/passwd"}}',
     b'{"jsonrpc":"2.0","result":{},"id":3}',
-)  # fmt: skip
+)
 
 
 # ---- the live socket of the page
@@ -132,10 +132,13 @@ def assistant(service: TrialService) -> Iterator["Assistant"]:
     with (
         log.open("ab") as said,
         subprocess.Popen(
-            [sys.executable, "-m", "studio", "mcp"], env=service.environment, stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=said,
+            [sys.executable, "-m", "studio", "mcp"],
+            env=service.environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=said,
         ) as process,
-    ):  # fmt: skip
+    ):
         yield Assistant(process)
         process.stdin.close()  # type: ignore[union-attr]
 

@@ -41,19 +41,18 @@ from studio.load.payloads import sample
 from studio.load.trial_service import Chosen, TrialService, trial_service
 
 LIMITS: Chosen = {
-    "submissions_per_minute": 1_000_000, "models_per_account": 1_000_000, "conversions_per_account": 1_000_000,
+    **dict.fromkeys(("submissions_per_minute", "models_per_account", "conversions_per_account"), 1_000_000),
     "callbacks": "any",  # those of this test go to this machine
     "page_sessions": 20,  # so that the memory of all there may be is reached in the first round
-}  # fmt: skip
+}
 MOST_MB_PER_HOUR = 40.0  # of the slope: what SQLite and Python keep back and forth
 MANY = 24  # calls at a time, as many uploads as an account may have
 _SHOWN = 20  # of what was wrong
 _TRACEBACK = "Traceback (most recent call last)"
 _LOADED = re.compile(r"/(libtorch_cpu|onnxruntime)\b[^/\n]*", re.IGNORECASE)
 _STALLED = b'--x\r\nContent-Disposition: form-data; name="%s"; filename="a.zip"\r\n\r\nPK'
-_FORMS = {
-    "/models/import": b"package", "/models/create": b"training_audio_files", "/verify": b"audio", "/convert": b"audio",
-}  # fmt: skip
+_FORMS = {"/models/import": b"package", "/models/create": b"training_audio_files"}
+_FORMS |= {"/verify": b"audio", "/convert": b"audio"}
 
 
 @dataclass(frozen=True)
@@ -107,10 +106,11 @@ class Course:
     def __str__(self) -> str:
         first, last = self.looks[0], self.looks[-1]
         lines = [
-            f"First {first}", f"Last  {last}",
+            f"First {first}\nLast  {last}",
             f"{self.rounds} rounds; slope of the second half: {self.mb_per_hour:+.1f} MB an hour.",
-            f"Answers: {dict(sorted(self.answers.items()))}", *self.wrong[:_SHOWN],
-        ]  # fmt: skip
+            f"Answers: {dict(sorted(self.answers.items()))}",
+            *self.wrong[:_SHOWN],
+        ]
         return "\n".join(lines)
 
 
@@ -123,10 +123,9 @@ def look(service: TrialService, started_s: float) -> Look:
             children.append(one.memory_info().rss / 1e6)
     logs = [service.log, service.log.with_name(f"{service.home.name}.mcp.log")]
     said = "".join(log.read_text(encoding="utf-8", errors="replace") for log in logs if log.exists())
-    return Look(
-        (time.monotonic() - started_s) / 60, server.memory_info().rss / 1e6, sum(children), len(children),
-        said.count(_TRACEBACK), loaded(Path(f"/proc/{server.pid}/maps").read_text(encoding="utf-8")),
-    )  # fmt: skip
+    minutes, rss_mb = (time.monotonic() - started_s) / 60, server.memory_info().rss / 1e6
+    maps = Path(f"/proc/{server.pid}/maps").read_text(encoding="utf-8")
+    return Look(minutes, rss_mb, sum(children), len(children), said.count(_TRACEBACK), loaded(maps))
 
 
 def loaded(maps: str) -> tuple[str, ...]:
@@ -210,8 +209,8 @@ def seen(other: httpx.Client, has: Belongings) -> list[object]:
     """What the other account sees of its own, without what changes by itself."""
     task, model = (other.get(path).json() for path in (f"/tasks/{has.their_task}", f"/models/{has.their_model}"))
     project = other.get(f"/projects/{has.their_project}").json()
-    return [task["state"], task["settings"], task["scores"], len(task["output_audio_urls"]), model, project["name"],
-            project["changed_at"]]  # fmt: skip
+    of_task = (task["state"], task["settings"], task["scores"], len(task["output_audio_urls"]))
+    return [*of_task, model, project["name"], project["changed_at"]]
 
 
 def tidy(client: httpx.Client) -> None:

@@ -81,10 +81,9 @@ def measured(url: str, recording: Path, conversions: int) -> Costs:
         for _ in range(conversions - 1):
             _convert(page)
         after = _memory(session)
-        return Costs(
-            page.evaluate(_PAINT), *loaded, by_reading, stops, after["JSHeapUsedSize"] / 1e6,
-            after_one["JSHeapUsedSize"] / 1e6, int(after["Nodes"]), int(after["JSEventListeners"]),
-        )  # fmt: skip
+        heaps = (after["JSHeapUsedSize"] / 1e6, after_one["JSHeapUsedSize"] / 1e6)
+        counts = (int(after["Nodes"]), int(after["JSEventListeners"]))
+        return Costs(page.evaluate(_PAINT), *loaded, by_reading, stops, *heaps, *counts)
 
 
 def _settle(page: Page, traffic: Traffic) -> None:

@@ -80,11 +80,9 @@ def measure(service: TrialService, calls: int, rounds: int, at_once: int = AT_ON
             beside_calls, beside = figures()
             done, after_mb = dict(answered), server.memory_info().rss // MEGABYTE
             children_mb = sum(one.memory_info().rss for one in server.children(recursive=True)) // MEGABYTE
-    return SlowWork(
-        _percentile(alone_calls, 95), _percentile(alone, 95),
-        _percentile(beside_calls, 50), _percentile(beside_calls, 95), _percentile(beside, 50), _percentile(beside, 95),
-        done, (before_mb, after_mb), children_mb,
-    )  # fmt: skip
+    lone = (_percentile(alone_calls, 95), _percentile(alone, 95))
+    busy_calls, busy = ((_percentile(one, 50), _percentile(one, 95)) for one in (beside_calls, beside))
+    return SlowWork(*lone, *busy_calls, *busy, done, (before_mb, after_mb), children_mb)
 
 
 def _percentile(seconds: np.ndarray, part: int) -> float:

@@ -37,9 +37,8 @@ VOICE, ENGINE = "kathleen", "the engine itself"
 CONVERSIONS = 40
 _POLL_S = 0.02
 _CALL_OFF_S = 600.0
-_SERVICE: dict[str, str | int | float] = {
-    "threads": 1, "submissions_per_minute": 1_000_000, "conversions_per_account": 10_000, "page": "off",
-}  # fmt: skip
+_SERVICE: dict[str, str | int | float] = {"submissions_per_minute": 1_000_000, "conversions_per_account": 10_000}
+_SERVICE |= {"threads": 1, "page": "off"}
 _ALONE = "--engine-alone"
 
 

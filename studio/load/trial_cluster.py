@@ -7,7 +7,6 @@ import secrets
 import shutil
 import signal
 import socket
-import subprocess
 import sys
 import tempfile
 import time
@@ -15,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from subprocess import DEVNULL, STDOUT, Popen
 
 from engine.errors import EngineError
 from engine.provenance.installation import VARIABLES as PREFIX
@@ -34,7 +34,7 @@ _SHOWN_OF_LOG = 2000  # characters
 class TrialNode:
     """A node of the cluster: the process that started all others of it, and the log of what it said."""
 
-    process: subprocess.Popen[bytes]
+    process: Popen[bytes]
     log: Path
 
     def processes(self) -> list[int]:
@@ -119,18 +119,15 @@ def _started(arguments: Sequence[str], environment: dict[str, str], log: Path) -
 
 
 def _begun(arguments: Sequence[str], environment: dict[str, str], log: Path) -> TrialNode:
-    names = ("dashboard-agent-grpc", "dashboard-agent-listen", "metrics-export", "runtime-env-agent",
-             "node-manager", "object-manager")  # fmt: skip
+    names = "dashboard-agent-grpc dashboard-agent-listen metrics-export runtime-env-agent".split()
+    names += ["node-manager", "object-manager"]
     # without these each is looked for when Ray starts, and it waits no longer than some seconds for who looks
     ports = [f"--{name}-port={port}" for name, port in zip(names, _free_ports(len(names)), strict=True)]
     command = [sys.executable, "-m", "ray.scripts.scripts", "start", *arguments, *ports]
     command += ["--node-ip-address=127.0.0.1", "--object-store-memory=80000000", "--min-worker-port=0"]
     command += ["--max-worker-port=0", "--disable-usage-stats", "--block"]
     with log.open("wb") as said:
-        process = subprocess.Popen(
-            command, env=environment, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )  # fmt: skip
+        process = Popen(command, env=environment, stdin=DEVNULL, stdout=said, stderr=STDOUT, start_new_session=True)
     return TrialNode(process, log)
 
 

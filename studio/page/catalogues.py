@@ -34,10 +34,8 @@ def language_script(path_prefix: str, source: str, headers: Headers) -> str:
     """Return the tag of the script that begins the page in its visitor's language; source: its path."""
     known = json.dumps([[one.code, one.name] for one in LANGUAGES.values()], ensure_ascii=False)
     language, choice = language_of(headers), read_cookie(headers, COOKIE) or ""
-    data = {
-        "catalogue": f"{path_prefix}{CATALOGUES}/{language.code}.json", "code": language.code,
-        "direction": language.direction, "choice": choice, "known": known,
-    }  # fmt: skip
+    spoken = {"code": language.code, "direction": language.direction, "choice": choice, "known": known}
+    data = {"catalogue": f"{path_prefix}{CATALOGUES}/{language.code}.json", **spoken}
     given = "".join(f' data-{name}="{escape(value)}"' for name, value in data.items())
     return f'<script src="{source}"{given}></script>'
 

@@ -48,9 +48,11 @@ OPEN = frozenset(
     }
 )
 _TEXTS = {  # by their places in the form
-    "WHAT": tr("Log in with your account and one of its tokens."), "ACCOUNT": tr("Account"), "TOKEN": tr("Token"),
+    "WHAT": tr("Log in with your account and one of its tokens."),
+    "ACCOUNT": tr("Account"),
+    "TOKEN": tr("Token"),
     "LOG-IN": tr("Log in"),
-}  # fmt: skip
+}
 _MOST_OF_ACCOUNT = 100  # log-ins; its oldest ends first, and nobody else's
 _WRONG = tr("There is no such account with this token.")
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; form-action 'self'; base-uri 'none'"

@@ -30,9 +30,8 @@ if TYPE_CHECKING:  # gradio takes seconds to load
 
 PREFIX = "/gradio_api/"
 USED = frozenset(
-    {"queue", "cancel", "reset", "heartbeat", "upload", "upload_progress", "file=", "info", "app_id", "startup-events",
-     "theme.css"}
-)  # fmt: skip
+    set("queue cancel reset heartbeat upload upload_progress file= info app_id startup-events theme.css".split())
+)
 IDLE_S = 24 * 3600.0  # afterwards a session is forgotten; a page that is open and watches a task is not idle
 _MOST_ADDRESSES = 10_000
 _LONGEST_NAME = 64
@@ -142,9 +141,9 @@ class PageSessions:
         queue, states = self._blocks._queue, self._blocks.state_holder
         await queue.clean_events(session_hash=session)
         for kept in (
-            queue.pending_messages_per_session, queue.pending_event_ids_session, states.session_data,
+            *(queue.pending_messages_per_session, queue.pending_event_ids_session, states.session_data),
             states.time_last_used,
-        ):  # fmt: skip
+        ):
             kept.pop(session, None)
 
 

@@ -55,11 +55,9 @@ class Delivery:
 def promise_delivery(connection: Connection, account_id: str, task_id: str, url: str, base_url: str) -> str:
     """Report the end of a task to this address, once, however often that is asked for; return the delivery's id."""
     delivery_id = hashlib.sha256(f"{task_id}\n{url}".encode()).hexdigest()[:24]
-    row = {
-        "id": delivery_id, "account_id": account_id, "task_id": task_id, "url": url, "base_url": base_url,
-        "state": "waiting", "attempts": 0, "next_at": Now(), "created_at": Now(),
-    }  # fmt: skip
-    connection.execute(insert_or_keep(connection, deliveries).values(row))
+    wanted = {"id": delivery_id, "account_id": account_id, "task_id": task_id, "url": url, "base_url": base_url}
+    waiting = {"state": "waiting", "attempts": 0, "next_at": Now(), "created_at": Now()}
+    connection.execute(insert_or_keep(connection, deliveries).values(wanted | waiting))
     return delivery_id
 
 

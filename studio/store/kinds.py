@@ -83,6 +83,7 @@ class Kind:
 
 
 _CONVERTING = ("engine.conversion.convert", "engine.evaluation.performance")
+_TRAINING, _EXPLORING = ("engine.training.train",), ("engine.analysis.exploration",)
 LANES = {
     lane.name: lane
     for lane in (
@@ -90,16 +91,18 @@ LANES = {
         Lane("long", "long_workers", "conversion_workers", _CONVERTING, least=1),
         Lane("reports", "report_workers", "", ("engine.datasets.report",)),
         # a training saves a checkpoint before it ends
+        Lane("trainings", "training_workers", "training_workers", _TRAINING, patience_s=30.0, yields=True),
         Lane(
-            "trainings", "training_workers", "training_workers", ("engine.training.train",),
-            patience_s=30.0, yields=True,
-        ),
-        Lane(
-            "analyses", "analysis_workers", "analysis_workers", ("engine.analysis.exploration",),
-            niceness=10, idle_s=300.0, needs_networks=False,
+            "analyses",
+            "analysis_workers",
+            "analysis_workers",
+            _EXPLORING,
+            niceness=10,
+            idle_s=300.0,
+            needs_networks=False,
         ),
     )
-}  # fmt: skip
+}
 CONVERSION, TRAINING, REPORT, BLEND = "conversion", "training", "report", "blend"
 TEACHING, ESTIMATE, CHECKUP, ANALYSIS = "teaching", "estimate", "checkup", "analysis"
 KINDS: Mapping[str, Kind] = {

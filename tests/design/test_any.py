@@ -6,10 +6,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-MOST = {
-    "studio/store": 0, "studio/executors": 0, "studio/actions": 0, "studio/http": 0, "studio/page": 60,
-    "studio/commands": 4, "studio/load": 21, "studio": 97, "engine": 104,
-}  # fmt: skip
+MOST = dict.fromkeys(("studio/store", "studio/executors", "studio/actions", "studio/http"), 0)
+MOST |= {"studio/page": 60, "studio/commands": 4, "studio/load": 21, "studio": 97, "engine": 104}
 
 
 def uses_of_any(path: Path) -> int:

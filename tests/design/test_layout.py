@@ -13,10 +13,9 @@ import pytest
 import engine
 
 ROOT = Path(__file__).parents[2]
-TOP_LEVEL = {
-    "pyproject.toml", "README.md", "LICENSE", "requirements.txt", "packages.txt", "app.py",
-    "studio", "notebooks", "engine", "tests",
-}  # fmt: skip
+TOP_LEVEL = set(
+    "pyproject.toml README.md LICENSE requirements.txt packages.txt app.py studio notebooks engine tests".split()
+)
 DOTTED = {".ci", ".github", ".gitignore", ".gitattributes", ".oxlintrc.json", ".pre-commit-config.yaml"}
 SHELL_ONLY = {"studio", "gradio", "fastapi", "starlette", "uvicorn", "sqlalchemy", "alembic", "ray", "obstore"}
 NAMELESS = {"utils", "util", "common", "helpers", "helper", "manager", "misc"}

@@ -6,10 +6,10 @@ from tests.design.sizes import FEATURES, REST, Size, feature_of, files_of, room_
 
 
 def test_files_of_leaves_out_what_is_no_product(tmp_path):
-    for place, text in {
-        "engine/one.py": "1\n2\n", "engine/research/two.py": "1\n", "studio/page/parts/three.js": "1\n2\n3\n",
-        "studio/typescript/four.js": "1\n", "studio/http/static/swagger.min.js": "1\n", "tests/five.py": "1\n",
-    }.items():  # fmt: skip
+    for place, text in (
+        {"engine/one.py": "1\n2\n", "engine/research/two.py": "1\n", "studio/page/parts/three.js": "1\n2\n3\n"}
+        | {"studio/typescript/four.js": "1\n", "studio/http/static/swagger.min.js": "1\n", "tests/five.py": "1\n"}
+    ).items():
         (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / place).write_text(text)
     assert files_of(tmp_path) == {

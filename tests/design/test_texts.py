@@ -87,10 +87,10 @@ def _is_chosen(value: ast.keyword) -> bool:
 @pytest.mark.parametrize(
     "source",
     [
-        'tr("{name} and {name2}", name=a, name2=b)', 'tr("Run python -m studio doctor.")',
-        'tr("{n} {takes}", n=n, takes="take" if n == 1 else "takes")', 'ntr("{n2} take", "{n2} takes", n2=n)',
+        *('tr("{name} and {name2}", name=a, name2=b)', 'tr("Run python -m studio doctor.")'),
+        *('tr("{n} {takes}", n=n, takes="take" if n == 1 else "takes")', 'ntr("{n2} take", "{n2} takes", n2=n)'),
     ],
-)  # fmt: skip
+)
 def test_faults_of_texts_finds_what_no_language_can_say(source):
     assert len(list(faults_of_texts(source))) == 1
 

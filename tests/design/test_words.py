@@ -27,11 +27,11 @@ WRONG = {
 
 ROOT = Path(__file__).parents[2]
 # words of the table that are wrong in the name of a file, a class or a public function: what to say instead
-WRONG_IN_NAMES = {
-    **dict.fromkeys(("hear", "hears", "hearing", "heard"), "extract, analyse, receive, detect"),
-    **dict.fromkeys(("tell", "tells", "telling", "told", "say", "says", "saying", "said"), "show, report, return"),
-    "held": "sustained, locked", "once": "idempotent", "critic": "discriminator", "watermark": "credentials",
-}  # fmt: skip
+WRONG_IN_NAMES = (
+    dict.fromkeys(("hear", "hears", "hearing", "heard"), "extract, analyse, receive, detect")
+    | dict.fromkeys(("tell", "tells", "telling", "told", "say", "says", "saying", "said"), "show, report, return")
+    | {"held": "sustained, locked", "once": "idempotent", "critic": "discriminator", "watermark": "credentials"}
+)
 # words that are right there: a method of files, a text in the language of its reader, and what machines learn without
 RIGHT = {
     "tell": {"engine/archives.py", "engine/audio/spliced_file.py"},

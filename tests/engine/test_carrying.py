@@ -9,9 +9,9 @@ from engine.carrying import brought, carried, on_device
 from tests.engine.pretended_gpu import THERE, crossings, pretended_gpu
 
 VALUES = [
-    torch.arange(3, dtype=torch.float32), torch.ones(2, 3, dtype=torch.float16), torch.zeros(0),
-    torch.tensor([1 << 40, -1]), torch.eye(4)[:, 1:3], torch.tensor(2.5),
-]  # fmt: skip
+    *(torch.arange(3, dtype=torch.float32), torch.ones(2, 3, dtype=torch.float16), torch.zeros(0)),
+    *(torch.tensor([1 << 40, -1]), torch.eye(4)[:, 1:3], torch.tensor(2.5)),
+]
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,13 @@ from engine.cores import free_memory, usable_cores
 
 QUOTA, PERIOD = "cpu.cfs_quota_us", "cpu.cfs_period_us"
 MACHINE = 16
+UNIT = "system.slice/ts.service"
+
+
+def version_1(groups: str, folder: str, quota: str) -> dict[str, str]:
+    return {"self": groups, f"{folder}/{QUOTA}": quota, f"{folder}/{PERIOD}": "100000\n"}
+
+
 # how a container may be told: files below the root, and the cores that they leave of sixteen
 TREES = {
     "none": ({}, 16),
@@ -16,20 +23,15 @@ TREES = {
     "version 2, half a core more": ({"self": "0::/", "cpu.max": "150000 100000"}, 2),
     "version 2, a tenth of a core": ({"self": "0::/", "cpu.max": "10000 100000"}, 1),
     "version 2, more than there are": ({"self": "0::/", "cpu.max": "9900000 100000"}, 16),
-    "version 2, a unit of systemd": ({"self": "0::/system.slice/ts.service",
-                                      "system.slice/ts.service/cpu.max": "300000 100000"}, 3),
-    "version 2, the group around it": ({"self": "0::/pod/ts", "pod/cpu.max": "400000 100000",
-                                        "pod/ts/cpu.max": "max 100000"}, 4),
-    "version 2, the smaller of both": ({"self": "0::/pod/ts", "pod/cpu.max": "400000 100000",
-                                        "pod/ts/cpu.max": "100000 50000"}, 2),
-    "version 1, a container with --cpus 2": ({"self": "3:cpu,cpuacct:/docker/4f\n2:memory:/docker/4f",
-                                              f"cpu/{QUOTA}": "200000\n", f"cpu/{PERIOD}": "100000\n"}, 2),
-    "version 1, without a quota": ({"self": "3:cpu,cpuacct:/", f"cpu/{QUOTA}": "-1", f"cpu/{PERIOD}": "100000"}, 16),
-    "version 1, of the host": ({"self": "3:cpuacct,cpu:/docker/4f\n0::/", f"cpu/docker/4f/{QUOTA}": "250000",
-                                f"cpu/docker/4f/{PERIOD}": "100000"}, 3),
+    "version 2, a unit of systemd": ({"self": f"0::/{UNIT}", f"{UNIT}/cpu.max": "300000 100000"}, 3),
+    "version 2, the group around": ({"self": "0::/a/b", "a/cpu.max": "400000 100000", "a/b/cpu.max": "max 100000"}, 4),
+    "version 2, the smaller": ({"self": "0::/a/b", "a/cpu.max": "400000 100000", "a/b/cpu.max": "100000 50000"}, 2),
+    "version 1, --cpus 2": (version_1("3:cpu,cpuacct:/docker/4f\n2:memory:/docker/4f", "cpu", "200000\n"), 2),
+    "version 1, without a quota": (version_1("3:cpu,cpuacct:/", "cpu", "-1"), 16),
+    "version 1, of the host": (version_1("3:cpuacct,cpu:/docker/4f\n0::/", "cpu/docker/4f", "250000"), 3),
     "version 1, a quota without a period": ({"self": "3:cpu:/", f"cpu/{QUOTA}": "100000"}, 16),
     "what is no text": ({"self": "0::/", "cpu.max": "\xff\xfe"}, 16),
-}  # fmt: skip
+}
 
 
 @pytest.fixture
@@ -60,20 +62,15 @@ def test_usable_cores_are_those_of_the_machine_where_the_system_does_not_say(mon
 
 
 MEMINFO = "MemTotal:       8000 kB\nMemAvailable:   4000 kB\n"
+GROUP = "sys/fs/cgroup/memory"
+CONTAINER = {"proc/meminfo": MEMINFO, "proc/self/cgroup": "0::/", f"{GROUP}.current": "1500000\n"}
+LESS = CONTAINER | {f"{GROUP}.max": "2000000\n", f"{GROUP}.stat": "anon 7\ninactive_file 300000\n"}
 MEMORY = {
     "a machine": ({"proc/meminfo": MEMINFO}, 4_096_000),
-    "a container with less": (
-        {"proc/meminfo": MEMINFO, "proc/self/cgroup": "0::/", "sys/fs/cgroup/memory.max": "2000000\n",
-         "sys/fs/cgroup/memory.current": "1500000\n", "sys/fs/cgroup/memory.stat": "anon 7\ninactive_file 300000\n"},
-        800_000,
-    ),
-    "a container without a limit": (
-        {"proc/meminfo": MEMINFO, "proc/self/cgroup": "0::/", "sys/fs/cgroup/memory.max": "max\n",
-         "sys/fs/cgroup/memory.current": "1500000\n"},
-        4_096_000,
-    ),
+    "a container with less": (LESS, 800_000),
+    "a container without a limit": (CONTAINER | {f"{GROUP}.max": "max\n"}, 4_096_000),
     "a system that does not say": ({}, None),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("machine", MEMORY)

@@ -151,7 +151,7 @@ def test_with_ranges_adds_settings_before_the_examples() -> None:
 
     often = "    How often " + "and often " * 8 + "and"
     assert (Echo.__doc__ or "").splitlines() == [
-        "How it echoes.", "", "Parameters", "----------", "repeats : int, 0 to 9 or auto", often,
-        "    often " + "and often " * 3 + "it comes.", "room : hall or cave, by default hall", "    Where.", "",
-        "Examples", "--------", ">>> 1", "1",
-    ]  # fmt: skip
+        *("How it echoes.", "", "Parameters", "----------", "repeats : int, 0 to 9 or auto", often),
+        *("    often " + "and often " * 3 + "it comes.", "room : hall or cave, by default hall", "    Where.", ""),
+        *("Examples", "--------", ">>> 1", "1"),
+    ]

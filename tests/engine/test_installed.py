@@ -82,9 +82,11 @@ def test_paths_are_shown_as_they_are_typed_in_this_folder(environment, tmp_path)
 
 
 def test_extras_ask_for_what_the_project_says():
-    assert [one.split("<")[0].split(">")[0] for one in installed.extra_packages("evaluation")] == [
-        "speechmos", "pocketsphinx", "jiwer", "whisper-normalizer", "webrtcvad-wheels",
-    ]  # fmt: skip
+    expected = ["speechmos", "pocketsphinx", "jiwer", "whisper-normalizer", "webrtcvad-wheels"]
+    assert [one.split("<")[0].split(">")[0] for one in installed.extra_packages("evaluation")] == expected
+
+
+PIP = "environment/bin/python -m pip"
 
 
 @pytest.mark.parametrize(
@@ -92,10 +94,9 @@ def test_extras_ask_for_what_the_project_says():
     [
         ("uv-receipt.toml", "uv tool upgrade timbre-studio", "uv pip install --python environment/bin/python a.whl"),
         ("pipx_metadata.json", "pipx upgrade timbre-studio", "pipx runpip timbre-studio install a.whl"),
-        ("none", "environment/bin/python -m pip install --upgrade timbre-studio",
-         "environment/bin/python -m pip install a.whl"),
+        ("none", f"{PIP} install --upgrade timbre-studio", f"{PIP} install a.whl"),
     ],
-)  # fmt: skip
+)
 def test_a_newer_version_is_installed_as_this_one_was(receipt, upgrade, wheel, environment):
     (environment / receipt).touch()
     assert installed.install_from(installed.NAME) == upgrade

@@ -124,10 +124,11 @@ def test_values_made_of_paths_take_text():
     take = engine.FileTake("a.wav", "b.wav", edit_data, 0)
     files = engine.SongFiles("a.wav", "b.wav", "c.wav", ["d.wav", Path("e.wav")])
     made = [
-        lane.path, lane.original, stem.path, engine.Song(stem, "b.wav").backing, files.mix, files.vocal, files.backing,
-        *files.stems, engine.FolderStages("stages").folder, engine.TeachingSource("a.wav").path, take.source, take.path,
-        engine.EarlierEdit("a.wav", []).path, engine.Installation("data", key="key.pem").key,
-    ]  # fmt: skip
+        *(lane.path, lane.original, stem.path, take.source, take.path),
+        *(engine.Song(stem, "b.wav").backing, files.mix, files.vocal, files.backing, *files.stems),
+        *(engine.FolderStages("stages").folder, engine.TeachingSource("a.wav").path),
+        *(engine.EarlierEdit("a.wav", []).path, engine.Installation("data", key="key.pem").key),
+    ]
     assert all(isinstance(one, Path) for one in made)
     assert (stem.parts, take.edit_data, engine.Song(stem).backing) == (parts, edit_data, None)
 

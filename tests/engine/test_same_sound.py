@@ -22,9 +22,9 @@ SAMPLES = Path(__file__).parents[2] / "engine" / "samples"
 KNOWN = json.loads((Path(__file__).parent / "data" / "same_sound.json").read_text(encoding="utf-8"))
 RECORDINGS = ("singing", "speech", "foreign/speech-low", "foreign/speech-high")
 SHAPED = ConversionSettings(
-    seed=5, takes=2, likeness=0.6, retrieval=0.5, pitch_snap=0.5, pitch_smoothing_ms=60, formant_shift_semitones=1.0,
-    transpose=-3,
-)  # fmt: skip
+    **dict(seed=5, takes=2, likeness=0.6, retrieval=0.5, pitch_snap=0.5, pitch_smoothing_ms=60),
+    **dict(formant_shift_semitones=1.0, transpose=-3),
+)
 
 pytestmark = pytest.mark.slow
 

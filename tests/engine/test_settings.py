@@ -43,10 +43,10 @@ def test_settings_refuse_unknown_names_and_long_values_in_a_short_sentence():
     """A value of 900,000 letters came back whole, and an unknown effect was a sentence of Python's."""
     long = "x" * 900_000
     for make in (
-        lambda: effects_of({long: 1}), lambda: by_style("auto", {long: 1}), lambda: effects_of({"reverb": long}),
-        lambda: ConversionSettings(likeness=long), lambda: LiveSettings(style=long),
+        *(lambda: effects_of({long: 1}), lambda: by_style("auto", {long: 1}), lambda: effects_of({"reverb": long})),
+        *(lambda: ConversionSettings(likeness=long), lambda: LiveSettings(style=long)),
         lambda: LiveSettings(block_ms=long),
-    ):  # fmt: skip
+    ):
         with pytest.raises(SettingsError) as refused:
             make()
         assert len(str(refused.value)) < 250

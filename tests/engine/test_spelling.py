@@ -13,11 +13,11 @@ from engine.spelling import composed, folded, nearest
 @pytest.mark.parametrize(
     ("typed", "searched"),
     [
-        ("Gökhan", "GOKHAN"), ("Go\u0308khan", "gök"), ("Straße", "strasse"), ("İSTANBUL", "istanbul"),
-        ("Kıvanç", "kivanc"), ("Noël", "noel"), ("São Paulo", "sao paulo"), ("Ægir", "aegir"), ("Ｍｉａ", "mia"),
-        ("يُوسُف", "يوسف"), ("أحمد", "احمد"), ("ﾊﾞﾘﾄﾝ", "バリトン"), ("ज़ैद", "जैद"), ("Ǿ", "o"),
+        *(("Gökhan", "GOKHAN"), ("Go\u0308khan", "gök"), ("Straße", "strasse"), ("İSTANBUL", "istanbul")),
+        *(("Kıvanç", "kivanc"), ("Noël", "noel"), ("São Paulo", "sao paulo"), ("Ægir", "aegir"), ("Ｍｉａ", "mia")),
+        *(("يُوسُف", "يوسف"), ("أحمد", "احمد"), ("ﾊﾞﾘﾄﾝ", "バリトン"), ("ज़ैद", "जैद"), ("Ǿ", "o")),
     ],
-)  # fmt: skip
+)
 def test_folded_matches_a_name_as_users_type_it(typed, searched):
     assert folded(searched) in folded(typed)
 

@@ -55,11 +55,11 @@ def test_guess_code_page_makes_names_of_recordings_readable(page, together):
 @pytest.mark.parametrize(
     ("page", "language", "least"),
     [
-        ("cp932", "ja", 0.99), ("gbk", "zh_Hans", 0.95), ("cp950", "zh_Hant", 0.99), ("cp949", "ko", 0.95),
-        ("cp866", "ru", 0.99), ("cp1251", "ru", 0.99), ("cp850", "fr", 0.97), ("cp850", "pt", 0.95),
+        *(("cp932", "ja", 0.99), ("gbk", "zh_Hans", 0.95), ("cp950", "zh_Hant", 0.99), ("cp949", "ko", 0.95)),
+        *(("cp866", "ru", 0.99), ("cp1251", "ru", 0.99), ("cp850", "fr", 0.97), ("cp850", "pt", 0.95)),
         ("cp852", "pl", 0.95),
     ],
-)  # fmt: skip
+)
 def test_guess_code_page_reads_most_pairs_of_names_it_was_not_made_with(page, language, least):
     places = [name for name in Locale.parse(language).territories.values() if not name.isascii()]
     names = [one.encode(page) for one in places if one.encode(page, "ignore").decode(page) == one]
@@ -85,10 +85,10 @@ def old_zip(names, extra=b""):
 @pytest.mark.parametrize(
     ("page", "names"),
     [
-        ("cp932", ["歌声1.wav", "歌声2.wav", "ソ表.wav"]), ("cp866", ["Запись 1.wav", "Запись 2.wav"]),
-        ("gbk", ["录音一.wav", "录音二.wav"]), ("cp850", ["Größe.wav"]), ("utf-8", ["歌声/ソ.wav", "Größe.wav"]),
+        *(("cp932", ["歌声1.wav", "歌声2.wav", "ソ表.wav"]), ("cp866", ["Запись 1.wav", "Запись 2.wav"])),
+        *(("gbk", ["录音一.wav", "录音二.wav"]), ("cp850", ["Größe.wav"]), ("utf-8", ["歌声/ソ.wav", "Größe.wav"])),
     ],
-)  # fmt: skip
+)
 def test_extract_archive_reads_names_in_the_code_page_of_their_owner(tmp_path, page, names):
     """The second byte of some characters is a backslash in cp932: it does not part folders."""
     (tmp_path / "a.zip").write_bytes(old_zip([name.encode(page) for name in names]))

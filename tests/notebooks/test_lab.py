@@ -42,8 +42,11 @@ def lab(tmp_path) -> Iterator[str]:
     with (tmp_path / "lab.log").open("wb") as log:
         process = subprocess.Popen(
             [*command, "--allow-root", f"--IdentityProvider.token={token}"],
-            cwd=tmp_path, env=environment, stdout=log, stderr=subprocess.STDOUT,
-        )  # fmt: skip
+            cwd=tmp_path,
+            env=environment,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
     try:
         wait_until(lambda: process.poll() is not None or answers(f"{address}/api"))
         assert process.poll() is None, (tmp_path / "lab.log").read_text()

@@ -90,10 +90,13 @@ def studio(tmp_path_factory) -> Iterator[tuple[str, TrialService]]:
         pytest.skip("There is no nginx or no openssl here (apt install nginx-light openssl)")
     folder, port = tmp_path_factory.mktemp("tls"), free_port()
     subprocess.run(
-        [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=studio.test",
-         "-keyout", folder / "key.pem", "-out", folder / "cert.pem"],
-        check=True, capture_output=True,
-    )  # fmt: skip
+        [
+            *(openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=studio.test"),
+            *("-keyout", folder / "key.pem", "-out", folder / "cert.pem"),
+        ],
+        check=True,
+        capture_output=True,
+    )
     address = f"https://{OWN}:{port}"
     with trial_service(folder / "home", executor="none", base_url=address) as service:
         (folder / "nginx.conf").write_text(nginx_configuration(folder, port, service))

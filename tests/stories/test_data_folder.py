@@ -38,10 +38,8 @@ def test_service_keeps_all_it_writes_private_under_umask_0(home):
     """Its folders had mode 777, its recordings 666."""
     with trial_service(home, executor="none") as service, Client(service.base_url, service.token()) as client:
         client.convert(SAMPLE.read_bytes(), "kathleen")
-        sent = httpx.post(
-            f"{service.base_url}/gradio_api/upload", files={"files": b"x"}, headers={"Origin": service.base_url},
-            trust_env=False, timeout=PATIENCE_S,
-        )  # fmt: skip
+        address, headers = f"{service.base_url}/gradio_api/upload", {"Origin": service.base_url}
+        sent = httpx.post(address, files={"files": b"x"}, headers=headers, trust_env=False, timeout=PATIENCE_S)
         assert sent.is_success
         modes = {path: path.lstat().st_mode & 0o077 for path in (home, *home.rglob("*"))}
     assert len(modes) > 10
@@ -76,10 +74,9 @@ def as_owner():
 
     def run(*command: str, home: Path) -> subprocess.CompletedProcess[str]:
         environment = {**os.environ, "TIMBRE_STUDIO_HOME": str(home)}
-        return subprocess.run(
-            [*plain, sys.executable, "-m", "studio", *command], env=environment, cwd=SAMPLE.parents[2],
-            capture_output=True, text=True, timeout=PATIENCE_S, check=False,
-        )  # fmt: skip
+        command = [*plain, sys.executable, "-m", "studio", *command]
+        options = {"env": environment, "cwd": SAMPLE.parents[2], "timeout": PATIENCE_S}
+        return subprocess.run(command, capture_output=True, text=True, check=False, **options)
 
     return run
 

@@ -20,15 +20,14 @@ SERVICES = {
     "demo": {"demo": "on", "api": "on", "largest_upload_mb": 1},
 }
 # but for uploads to the page, which on this machine may have any size: tests/studio/page/test_body_limits.py
-PAGE = (
-    "/", "/login", "/logout", "/config", "/nothing", "/static/x", "/assets/x", "/page-files/page.css", "/demo-voices/x",
-    "/page-languages/de.json", "/live/x", "/monitoring", "/run/predict", "/upload", "/token", "/theme.css",
-    *(f"/gradio_api/{name}" for name in (
-        "upload_progress", "queue/join", "queue/data", "queue/status", "cancel", "reset", "heartbeat/a",
-        "file=x", "info", "app_id", "startup-events", "run/predict", "call/x", "component_server", "stream/a/b/c",
-        "process_recording", "nothing",
-    )),
-)  # fmt: skip
+PAGE = """
+    / /login /logout /config /nothing /static/x /assets/x /page-files/page.css /demo-voices/x
+    /page-languages/de.json /live/x /monitoring /run/predict /upload /token /theme.css
+    /gradio_api/upload_progress /gradio_api/queue/join /gradio_api/queue/data /gradio_api/queue/status
+    /gradio_api/cancel /gradio_api/reset /gradio_api/heartbeat/a /gradio_api/file=x /gradio_api/info
+    /gradio_api/app_id /gradio_api/startup-events /gradio_api/run/predict /gradio_api/call/x
+    /gradio_api/component_server /gradio_api/stream/a/b/c /gradio_api/process_recording /gradio_api/nothing
+""".split()
 # of what the body begins with, and goes on with for ever
 KINDS = {
     "multipart/form-data; boundary=b": (b'--b\r\nContent-Disposition: form-data; name="f"; filename="x"\r\n\r\n', b"y"),

@@ -52,8 +52,9 @@ def test_scripts_say_texts_with_values_plurals_and_numbers_of_the_language(new_v
     page = in_language(new_visitor(viewport=SMALL), "de")
     # a name is a name, whatever it says; what is in no catalogue is English, with the numbers of the language
     assert page.evaluate(SAID) == [
-        "Convert abspielen", "1,5 is unknown here", "1 gizmo", "2 gizmos", "8,9 s", "Kopieren", "+0,50 and \u22121,5",
-    ]  # fmt: skip
+        *("Convert abspielen", "1,5 is unknown here", "1 gizmo", "2 gizmos", "8,9 s", "Kopieren"),
+        "+0,50 and \u22121,5",
+    ]
 
 
 def test_numbers_and_code_have_the_direction_and_the_marks_of_the_language(new_visitor):

@@ -82,10 +82,10 @@ def singer(service, tmp_path_factory):
         browser = playwright.chromium.launch(
             executable_path=chromium_program(),
             args=[
-                "--no-sandbox", "--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream",
-                f"--use-file-for-fake-audio-capture={path}", "--autoplay-policy=no-user-gesture-required",
+                *("--no-sandbox", "--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream"),
+                *(f"--use-file-for-fake-audio-capture={path}", "--autoplay-policy=no-user-gesture-required"),
             ],
-        )  # fmt: skip
+        )
         yield browser
         browser.close()
 

@@ -24,25 +24,27 @@ print(json.dumps(sorted(sys.modules)))
 """
 # packages that a conversion of a file needs, and those that these load
 NEEDED = {
-    "typer", "sqlalchemy", "obstore", "filelock", "platformdirs",  # command line and studio
-    "numpy", "scipy", "torch", "safetensors", "soxr", "soundfile", "av",  # sound
-    "pydantic", "c2pa", "cryptography", "lazy_loader",  # cards, credentials
-}  # fmt: skip
+    *("typer", "sqlalchemy", "obstore", "filelock", "platformdirs"),  # command line and studio
+    *("numpy", "scipy", "torch", "safetensors", "soxr", "soundfile", "av"),  # sound
+    *("pydantic", "c2pa", "cryptography", "lazy_loader"),  # cards, credentials
+}
 LOADED_BY_THEM = {
-    "annotated_doc", "annotated_types", "click", "cython_runtime", "greenlet", "pydantic_core", "rich", "shellingham",
-    "torchgen", "tqdm", "typing_extensions", "typing_inspection",
-}  # fmt: skip
+    *("annotated_doc", "annotated_types", "click", "cython_runtime", "greenlet", "pydantic_core", "rich"),
+    *("shellingham", "torchgen", "tqdm", "typing_extensions", "typing_inspection"),
+}
 # of the engine and the studio, what a conversion does without
-ROOMS_OF_OTHERS = (
-    "engine.live", "engine.plots", "engine.widgets", "engine.research", "studio.http", "studio.page", "studio.server",
-)  # fmt: skip
-MODULES_OF_OTHERS = (
-    "engine.effects.processing", "engine.training.train", "engine.training.teaching", "engine.evaluation.evaluator",
-    "engine.songs.separation", "engine.networks.discriminator", "engine.networks.student", "studio.addresses",
-    "studio.executors.local", "studio.executors.ray", "studio.executors.callback_sender", "alembic", "numpy.f2py",
-    "scipy.cluster.hierarchy", "sqlalchemy.dialects.postgresql", "torch._dynamo", "torch._decomp",
-    "torch.distributions.normal", "torch.optim.adam", "torch.fx.passes",
-)  # fmt: skip
+ROOMS_OF_OTHERS = tuple(
+    "engine.live engine.plots engine.widgets engine.research studio.http studio.page studio.server".split()
+)
+MODULES_OF_OTHERS = tuple(
+    """
+    engine.effects.processing engine.training.train engine.training.teaching engine.evaluation.evaluator
+    engine.songs.separation engine.networks.discriminator engine.networks.student studio.addresses
+    studio.executors.local studio.executors.ray studio.executors.callback_sender alembic numpy.f2py
+    scipy.cluster.hierarchy sqlalchemy.dialects.postgresql torch._dynamo torch._decomp
+    torch.distributions.normal torch.optim.adam torch.fx.passes
+    """.split()
+)
 
 
 @pytest.fixture(scope="module")

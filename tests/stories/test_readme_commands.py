@@ -31,8 +31,8 @@ def typed(words: list[str], desk: Path) -> subprocess.CompletedProcess[str]:
     given = [EPOCHS.get(word, word) for word in words[1:]]
     return subprocess.run(
         [sys.executable, "-m", "studio", *given],
-        cwd=desk, env=kept | here, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+        **dict(cwd=desk, env=kept | here, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL),
+    )
 
 
 @pytest.mark.parametrize(

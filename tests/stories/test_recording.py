@@ -78,10 +78,10 @@ def singer(service, tmp_path_factory) -> Callable[..., "Iterator[Page]"]:
             browser = playwright.chromium.launch(
                 executable_path=chromium_program(),
                 args=[
-                    "--no-sandbox", "--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream",
-                    f"--use-file-for-fake-audio-capture={path}", "--autoplay-policy=no-user-gesture-required",
+                    *("--no-sandbox", "--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream"),
+                    *(f"--use-file-for-fake-audio-capture={path}", "--autoplay-policy=no-user-gesture-required"),
                 ],
-            )  # fmt: skip
+            )
             page = browser.new_context(accept_downloads=True, **options).new_page()
             page.set_default_timeout(PATIENCE_MS)
             for script in scripts:

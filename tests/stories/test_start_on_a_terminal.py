@@ -28,9 +28,9 @@ def started(tmp_path, home):
 
         ours, its = pty.openpty()
         process = subprocess.Popen(
-            [sys.executable, "-c", _PROGRAM, *arguments], stdin=its, stdout=its, stderr=its, env=environment,
-            cwd=tmp_path,
-        )  # fmt: skip
+            [sys.executable, "-c", _PROGRAM, *arguments],
+            **dict(stdin=its, stdout=its, stderr=its, env=environment, cwd=tmp_path),
+        )
         os.close(its)
         with opened.open() as addresses:  # until the browser has written
             shown = addresses.read().strip()

@@ -61,8 +61,10 @@ def test_wheel_without_a_command_starts_the_page_and_the_service(program, enviro
         log = tmp_path / "log"
         wait_until(lambda: process.poll() is not None or b"runs at" in log.read_bytes())
         assert process.poll() is None, log.read_text()
-        paths = ("/", "/health", "/docs", "/docs-files/swagger-ui-bundle.js", "/page-files/page.css", "/openapi.json",
-                 "/learn/", "/learn/sounds/sung.mp3", "/learn/pictures/convert.png")  # fmt: skip
+        paths = """
+            / /health /docs /docs-files/swagger-ui-bundle.js /page-files/page.css /openapi.json
+            /learn/ /learn/sounds/sung.mp3 /learn/pictures/convert.png
+        """.split()
         answers = {path: urllib.request.urlopen(base_url + path, timeout=PATIENCE_S).read() for path in paths}
         assert json.loads(answers["/health"])["status"] == "ok"
         assert b"Timbre Studio" in answers["/"]

@@ -128,11 +128,13 @@ def places(tmp_path) -> Path:
 
 EMPTY_WAV = b"RIFF\0\0\0\0WAVEfmt \x10\0\0\0\1\0\1\0\x44\xac\0\0\x88\x58\1\0\2\0\x10\0"
 RECORDINGS = [
-    "none.wav", "text", "folder", "loop", "zero.wav", "pipe.wav", "sparse.wav", "/dev/zero", "a\0b", "a" * 3000,
-    "a" * 100_000, "\ud800", "", "~nobody-of-this-name/a.wav", 5, None, ["line.flac"], {},
-]  # fmt: skip
-FOLDERS = ["text", "pipe.wav", "/dev/null", "loop", "a\0b", "a" * 3000, "a" * 100_000, "\ud800",
-           "~nobody-of-this-name", 5, None, ["x"]]  # fmt: skip
+    *("none.wav", "text", "folder", "loop", "zero.wav", "pipe.wav", "sparse.wav", "/dev/zero", "a\0b", "a" * 3000),
+    *("a" * 100_000, "\ud800", "", "~nobody-of-this-name/a.wav", 5, None, ["line.flac"], {}),
+]
+FOLDERS = [
+    *("text", "pipe.wav", "/dev/null", "loop", "a\0b", "a" * 3000, "a" * 100_000, "\ud800"),
+    *("~nobody-of-this-name", 5, None, ["x"]),
+]
 REST = {
     "voice": ["nobody", "", "\0", "\ud800", "x" * 100_000, "../../etc", 5, None],
     "takes": [0, 11, -1, 10**30, "2", 1.5, True, None, math.inf],

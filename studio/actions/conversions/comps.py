@@ -95,10 +95,8 @@ def start_comp(
     rendered = task.result_as(Rendered)
     assert rendered.output_settings is not None  # of every version that found phrases
     assert rendered.statement is not None
-    source = CompSource(
-        rendered.output_settings, rendered.settings, rendered.untrained, rendered.statement, rendered.phrase_starts_s,
-        rendered.lowered_db,
-    )  # fmt: skip
+    sung = (rendered.output_settings, rendered.settings, rendered.untrained, rendered.statement)
+    source = CompSource(*sung, rendered.phrase_starts_s, rendered.lowered_db)
     chosen = tuple(ChosenTake(*used[number]) for number in numbers)
     return _submit_comp(studio, account, task, Comp(tuple(keys), tuple(parts), chosen, source), idempotency)
 

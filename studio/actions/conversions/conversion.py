@@ -235,10 +235,8 @@ def convert_again(studio: Studio, account: Account, task_id: str, model: str | N
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
     asked = task.asked_as(Conversion)
     with stored_copy(studio, asked.input_key, _GONE) as copy, song_again(studio, task, model) as song:
-        request = ConversionRequest(
-            model or task.model_id or "", asked.settings, asked.preset, True, asked.effects, song,
-            asked.form or PUBLISHED,
-        )  # fmt: skip
+        voice, form = model or task.model_id or "", asked.form or PUBLISHED
+        request = ConversionRequest(voice, asked.settings, asked.preset, True, asked.effects, song, form)
         copy = on_track(copy, asked.track)
         return start_conversion(studio, account, copy, asked.file_name, request, origin=_origin(task))
 
@@ -257,10 +255,8 @@ def harmonize(studio: Studio, account: Account, task_id: str, harmony: str, key:
     if asked.song is not None and asked.song.separate:
         raise WrongState(_NO_VOCAL_TO_HARMONIZE, "not_a_vocal")
     seed = secrets.randbelow(_SEEDS)  # no two doubles are alike
-    settings = {
-        **asked.settings, "transpose": found.transpose, "takes": 1, "seed": seed, "harmony": harmony,
-        "harmony_key": key,
-    }  # fmt: skip
+    sung = {"transpose": found.transpose, "takes": 1, "seed": seed, "harmony": harmony, "harmony_key": key}
+    settings = {**asked.settings, **sung}
     with stored_copy(studio, asked.input_key, _GONE) as copy:
         request = ConversionRequest(model or task.model_id or "", settings, asked.preset, True)
         copy = on_track(copy, asked.track)

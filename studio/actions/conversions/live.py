@@ -44,10 +44,9 @@ _PROFILES = "live"  # folder in the work folder, with one per account
 _LIVE_NAME = tr("Live session.wav")
 _RUNNING = tr("A live session is running already: stop it first.")
 _BUSY = tr("This machine is busy with somebody else's live session: try again later.")
-_WHILE_SINGING = (
-    "transpose", "formant_shift_semitones", "accent", "consonant_protection", "texture", "wet", "style", "bypass",
-    "voice", "record",
-)  # fmt: skip
+_WHILE_SINGING = tuple(
+    "transpose formant_shift_semitones accent consonant_protection texture wet style bypass voice record".split()
+)
 
 
 @dataclass(frozen=True)
@@ -143,15 +142,12 @@ class LiveSession:
         live = asdict(recorded.settings)
         known = asdict(ConversionSettings())
         settings = known | {name: value for name, value in live.items() if name in known}
-        asked = Conversion(
-            f"{new.prefix}/input.wav", {"transpose": settings["transpose"]}, _LIVE_NAME, live=live,
-            model_account=DEMO if voice.is_demo else account.id, untrained=voice.is_untrained,
-            **asdict(origin_of_file(dry)),
-        )  # fmt: skip
-        rendered = Rendered(
-            (f"{new.prefix}/live-1.wav",), OutputSettings(model, settings["transpose"], live["style"]),
-            settings, voice.is_untrained, statement=recorded.statement, seconds=recorded.seconds,
-        )  # fmt: skip
+        key, transpose, untrained = f"{new.prefix}/input.wav", settings["transpose"], voice.is_untrained
+        whose = {"model_account": DEMO if voice.is_demo else account.id, **asdict(origin_of_file(dry))}
+        asked = Conversion(key, {"transpose": transpose}, _LIVE_NAME, live=live, untrained=untrained, **whose)
+        outputs, output_settings = (f"{new.prefix}/live-1.wav",), OutputSettings(model, transpose, live["style"])
+        statement, seconds = recorded.statement, recorded.seconds
+        rendered = Rendered(outputs, output_settings, settings, untrained, statement=statement, seconds=seconds)
         studio.storage.put_file(dry, asked.input_key)
         studio.storage.put_file(converted, rendered.outputs[0])
         try:

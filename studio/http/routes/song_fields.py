@@ -12,29 +12,30 @@ FILES = ("backing", "stem")
 _LOUDEST_DB = 12.0
 _PARTS = {"type": "string", "maxLength": LONGEST_PARTS}
 SONG_FIELDS: Described = {
-    "separate": {
-        "type": "boolean", "default": False,
-        "description": "`audio` is a whole song: its vocal is separated, converted and mixed with what is left.",
-    },
+    "separate": (
+        {"type": "boolean", "default": False}
+        | {"description": "`audio` is a whole song: its vocal is separated, converted and mixed with what is left."}
+    ),
     "backing": file_field("The instrumental to mix with; `audio` is the vocal, or with `separate` the song."),
-    "offset": {
-        "type": "number", "minimum": -LARGEST_GIVEN_S, "maximum": LARGEST_GIVEN_S,
-        "description": "Seconds by which `audio` begins later than the backing; found by correlation if left out.",
-    },
-    "parts": _PARTS | {
+    "offset": (
+        {"type": "number", "minimum": -LARGEST_GIVEN_S, "maximum": LARGEST_GIVEN_S}
+        | {"description": "Seconds by which `audio` begins later than the backing; found by correlation if left out."}
+    ),
+    "parts": _PARTS
+    | {
         "description": "The voice of each region: `1:42 koguchi, 2:10 keep`. Until the first one it is `model`.",
         "examples": ["1:42 koguchi"],
     },
     "stem": file_field("A second singer's recording, as long as `audio` or its vocal."),
     "stem_parts": _PARTS | {"default": KEEP, "description": "The voice of `stem`, or several; keep leaves it as is."},
     **{
-        f"{lane}_db": {
-            "type": "number", "minimum": SILENT_DB, "maximum": _LOUDEST_DB, "default": 0,
-            "description": f"The fader of the {lane} in the mix.",
-        }
+        f"{lane}_db": (
+            {"type": "number", "minimum": SILENT_DB, "maximum": _LOUDEST_DB, "default": 0}
+            | {"description": f"The fader of the {lane} in the mix."}
+        )
         for lane in LANES
     },
-}  # fmt: skip
+}
 
 
 def parse_song(fields: Fields, model: str) -> SongRequest | None:
@@ -50,7 +51,6 @@ def parse_song(fields: Fields, model: str) -> SongRequest | None:
     fields.check()
     if not (separate or files or fields.has("parts") or offset_s is not None or any(levels.values())):
         return None  # separate=false, and all else as it is without
-    return SongRequest(
-        read_parts(parts, model), separate, files.get("backing"), files.get("stem"), read_parts(stem_parts), offset_s,
-        {lane: level for lane, level in levels.items() if level},
-    )  # fmt: skip
+    regions, moved = read_parts(parts, model), {lane: level for lane, level in levels.items() if level}
+    stem, of_stem = files.get("stem"), read_parts(stem_parts)
+    return SongRequest(regions, separate, files.get("backing"), stem, of_stem, offset_s, moved)

@@ -40,17 +40,17 @@ CALLBACK_FIELD = {
     }
 }
 _HEADER_FIELDS: tuple[Described, ...] = (
-    {
-        "name": PREFER, "in": "header", "required": False, "example": "wait=30",
-        "description": f"`wait=N`: answer when the task has ended, or after N seconds, at most {LONGEST_WAIT_S}.",
-        "schema": {"type": "string", "pattern": "^wait=[0-9]{1,2}$"},
-    },
-    {
-        "name": CANCEL_AFTER, "in": "header", "required": False, "example": "5m",
-        "description": "Cancels the task if it has not ended by then: seconds, or `90s`, `5m`, `1h30m`.",
-        "schema": {"type": "string", "pattern": "^([1-9][0-9]{0,3}[hms]?)$"},
-    },
-)  # fmt: skip
+    (
+        {"name": PREFER, "in": "header", "required": False, "example": "wait=30"}
+        | {"description": f"`wait=N`: answer when the task has ended, or after N seconds, at most {LONGEST_WAIT_S}."}
+        | {"schema": {"type": "string", "pattern": "^wait=[0-9]{1,2}$"}}
+    ),
+    (
+        {"name": CANCEL_AFTER, "in": "header", "required": False, "example": "5m"}
+        | {"description": "Cancels the task if it has not ended by then: seconds, or `90s`, `5m`, `1h30m`."}
+        | {"schema": {"type": "string", "pattern": "^([1-9][0-9]{0,3}[hms]?)$"}}
+    ),
+)
 PREFERENCE = {"parameters": [_HEADER_FIELDS[0]]}  # of a call that looks at a task
 
 

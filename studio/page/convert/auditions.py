@@ -46,11 +46,13 @@ class Auditions:
         preset, effects = self.settings.preset_of(given), self.settings.effects_of(given)
         tasks = {
             model: visit.do(
-                convert_recording, chosen["id"], ConversionRequest(model, settings, preset, effects=effects),
+                convert_recording,
+                chosen["id"],
+                ConversionRequest(model, settings, preset, effects=effects),
                 (start_s, stop_s),
             )
             for model in self.voice.trained(visit)
-        }  # fmt: skip
+        }
         return {self.tasks: tasks, **self.watching.begin()}
 
     def look(self, visit: Visit, tasks: Mapping[str, str]) -> Updates:

@@ -167,11 +167,9 @@ def _row(visit: Visit, place: int, row: Row, preferred: str) -> dict[str, object
     """Return a recording as a row of <timbre-tasks>: by its name, with what can be done without opening it."""
     named = {"title": row["file_name"], "is_name": True, "error": None, "note": row["warning"] or ""}
     if not row["task"] or row["error"]:  # refused, failed, or deleted since
-        return {
-            "id": row["task"] or f"file-{place}", "kind": row["error"], "state": "failed", "label": STATES["failed"],
-            "progress": 0.0, "message": "", "created_s": visit.now_s, "took": "", "facts": [],
-            "player": None, "actions": [], **named,
-        }  # fmt: skip
+        failed = {"id": row["task"] or f"file-{place}", "kind": row["error"], "state": "failed", "player": None}
+        nothing = {"progress": 0.0, "message": "", "created_s": visit.now_s, "took": "", "facts": [], "actions": []}
+        return failed | nothing | named | {"label": STATES["failed"]}
     task = visit.do(task_view, row["task"], visit.base_url, visit.now_s)
     made = row_of(task, preferred)
     put_outlines(visit, made)

@@ -24,7 +24,7 @@ from studio.page.convert.voice import Voice
 from studio.page.parts.analyses import BUSY
 from studio.page.parts.browser_memory import remembered
 from studio.page.parts.notice import notice, show_error
-from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.page import InTurn, Page, Updates, Visit
 from studio.page.parts.scores import HARMONIES, harmony_text, key_text
 from studio.page.parts.values import Values
 
@@ -33,6 +33,7 @@ _MOST_KEPT = 24
 _PLACES = (-0.5, 0.5, -0.3, 0.3, -0.7, 0.7)  # in the stereo field, one after the other
 _LEVEL_DB = -6.0  # beside the lead
 _FIRST_CONVERT = tr("Convert first: a harmony sings with a take.")
+_IN_TURN: InTurn = {"concurrency_id": "harmonies", "concurrency_limit": 1}
 
 
 class Kept(TypedDict):
@@ -64,10 +65,8 @@ class Harmonies:
         self.part = part()
         shown = [self.kept, self.timer, self.part]
         for name, button in buttons.items():
-            page.on(
-                button.click, self.adds(name), [self.key, voice.chosen, result.now, self.kept], shown,
-                notice=self.problem, concurrency_id="harmonies", concurrency_limit=1,
-            )  # fmt: skip
+            asked = [self.key, voice.chosen, result.now, self.kept]
+            page.on(button.click, self.adds(name), asked, shown, notice=self.problem, **_IN_TURN)
         seen = [result.now, self.kept]
         page.on(self.timer.tick, self.look, seen, shown, notice=self.problem)
         page.on(result.now.change, self.look, seen, shown, notice=self.problem)
@@ -86,9 +85,13 @@ class Harmonies:
         task = visit.do(harmonize, now["task"], harmony, key, model)
         beside = [one for one in kept if _is_of(one, now)]
         new: Kept = {
-            "task": task, "harmony": harmony, "recording": now["recording"], "start_s": now["start_s"],
-            "stop_s": now["stop_s"], "pan": _PLACES[len(beside) % len(_PLACES)],
-        }  # fmt: skip
+            "task": task,
+            "harmony": harmony,
+            "recording": now["recording"],
+            "start_s": now["start_s"],
+            "stop_s": now["stop_s"],
+            "pan": _PLACES[len(beside) % len(_PLACES)],
+        }
         more = [*kept, new][-_MOST_KEPT:]
         return self.look(visit, now, more) | {self.kept: more}
 
@@ -134,8 +137,8 @@ def _is_of(one: Kept, now: Now) -> bool:
 
 
 def _lane(one: Kept, voice: str | None, settings: Mapping[str, object], urls: Sequence[str]) -> dict[str, object]:
-    return {
-        "name": f"{HARMONY}{one['task']}", "label": HARMONIES[one["harmony"]],
-        "title": joined(tr(", "), [harmony_text(settings), voice or ""]),
-        "avatar": avatar_of(voice or ""), "url": urls[0] if urls else None, "pan": one["pan"], "gain_db": _LEVEL_DB,
-    }  # fmt: skip
+    return (
+        {"name": f"{HARMONY}{one['task']}", "label": HARMONIES[one["harmony"]]}
+        | {"title": joined(tr(", "), [harmony_text(settings), voice or ""]), "avatar": avatar_of(voice or "")}
+        | {"url": urls[0] if urls else None, "pan": one["pan"], "gain_db": _LEVEL_DB}
+    )

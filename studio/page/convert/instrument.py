@@ -9,10 +9,9 @@ import gradio as gr
 
 from studio.page.parts.element import element, shown
 
-_EVENTS = (
-    "chosen", "download", "trimmed", "edit", "changed", "ordered", "wanted", "removed", "voiced", "moved",
-    "comped", "previewed", "expected",
-)  # fmt: skip
+_EVENTS = tuple(
+    "chosen download trimmed edit changed ordered wanted removed voiced moved comped previewed expected".split()
+)
 
 
 def instrument() -> gr.HTML:
@@ -25,10 +24,8 @@ def part() -> gr.HTML:
     return element("part", elem_classes="carrier")
 
 
-Shown = Literal[
-    "recording", "takes", "pitch", "editor", "welcome", "company", "harmonies", "offset", "comp", "parts", "song",
-    "away", "auditions", "heard",
-]  # fmt: skip
+_Lane = Literal["recording", "takes", "harmonies", "offset", "comp", "parts", "song", "auditions"]
+Shown = _Lane | Literal["pitch", "editor", "welcome", "company", "away", "heard"]
 
 
 def brought(of: Shown, data: object) -> str:

@@ -80,10 +80,8 @@ class Recording:
         page.on(self.drop.input, self.put_in, uploaded, [self.drop, *self.outputs], notice=problem, **IN_TURN)
         for title, button in self.samples.items():
             page.on(button.click, self.put_in_sample(title), [chosen], self.outputs, notice=problem, **IN_TURN)
-        outputs = [
-            self.drop, self.offered, self.taken, self.part, self.facts, self.track, self.analysing, self.progress,
-        ]  # fmt: skip
-        outputs += self.outputs
+        outputs = [self.drop, self.offered, self.taken, self.part, self.facts, self.track, self.analysing]
+        outputs += [self.progress, *self.outputs]
         self.watching.wire(page, self.look, [chosen], outputs, notice=problem)
         trimmed = page.on_data(self.instrument.trimmed, self.trim, [chosen], [chosen, self.kept], **IN_TURN, **LATEST)
         self.part_chosen = trimmed.then
@@ -179,12 +177,10 @@ class Recording:
 
     def _nothing(self) -> Values:
         """Return updates that wait for a recording again."""
-        return {
-            self.chosen: None, self.kept: None, self.analysed: None, **self.watching.end(),
-            self.drop: gr.Audio(visible=True), self.offered: gr.Row(visible=True), self.taken: gr.Row(visible=False),
-            self.part: brought("away", True),
-            self.analysing: gr.Row(visible=False),
-        }  # fmt: skip
+        offered: Values = {self.drop: gr.Audio(visible=True), self.offered: gr.Row(visible=True)}
+        hidden: Values = {self.taken: gr.Row(visible=False), self.analysing: gr.Row(visible=False)}
+        forgotten: Values = {self.chosen: None, self.kept: None, self.analysed: None, self.part: brought("away", True)}
+        return forgotten | self.watching.end() | offered | hidden
 
 
 def _found(view: AnalysisView, settled: bool) -> Analysed:

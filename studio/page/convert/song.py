@@ -27,7 +27,7 @@ from studio.page.parts.browser_memory import remembered
 from studio.page.parts.element import element, shown
 from studio.page.parts.install import InstallOffer, InstallWords
 from studio.page.parts.notice import inform, notice, show_error, silent
-from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.page import InTurn, Page, Updates, Visit
 from studio.page.parts.values import Given, Values
 from studio.page.parts.watched_task import WatchedTask
 
@@ -45,6 +45,7 @@ _SAID = {
     "separate": tr("A full mix: its vocal is extracted, converted and mixed again, in one take."),
     "parts": tr("Several voices: each sings its part, in one take."),
 }
+_IN_TURN: InTurn = {"concurrency_id": "song", "concurrency_limit": 1}
 
 
 def lane_label(name: str) -> str:
@@ -86,23 +87,26 @@ class Song:
                 elem_id="song-same-octave",
             )
             self.stem_voice = gr.Dropdown(
-                [(tr("Original voice"), KEEP)], label=tr("Voice of the second vocal"), value=KEEP,
+                [(tr("Original voice"), KEEP)],
+                label=tr("Voice of the second vocal"),
+                value=KEEP,
                 elem_id="song-stem-voice",
-            )  # fmt: skip
+            )
             self.offset = gr.Textbox(
-                label=tr("Offset"), placeholder=tr("Auto"), max_length=20,
-                info=tr("Seconds by which the vocal begins later than the backing."), elem_id="song-offset",
-            )  # fmt: skip
+                label=tr("Offset"),
+                placeholder=tr("Auto"),
+                max_length=20,
+                info=tr("Seconds by which the vocal begins later than the backing."),
+                elem_id="song-offset",
+            )
         self._wire(recording)
         page.on_seen(tab, self.offer, [self.stem_voice], [self.stem_voice])
 
     def _wire(self, recording: Recording) -> None:
         page, watched = self.page, [self.files, self.now, self.watching.timer]
         for name, button in self.buttons.items():
-            page.on(
-                button.upload, partial(self.put_in, name), [button, self.now], watched, notice=self.problem,
-                concurrency_id="song", concurrency_limit=1,
-            )  # fmt: skip
+            put_in = partial(self.put_in, name)
+            page.on(button.upload, put_in, [button, self.now], watched, notice=self.problem, **_IN_TURN)
         self.watching.wire(page, self.look, [self.files], [self.watching.timer, self.part], notice=self.problem)
         # an answer of the watch to how it was before may come last
         page.on(self.files.change, self.look, [self.files], [self.watching.timer, self.part], notice=self.problem)
@@ -122,10 +126,11 @@ class Song:
             [one.change for one in self.typed], None, self.typed, self.kept, js="(...typed) => [typed]",
             api_visibility="private", show_progress="hidden",
         )  # fmt: skip
-        page.on(
-            self.separator.installed.change, lambda visit, there: {self.separate: gr.Checkbox(interactive=there)},
-            [self.separator.installed], [self.separate],
-        )  # fmt: skip
+        installed = self.separator.installed
+        page.on(installed.change, self._allow_separation, [installed], [self.separate])
+
+    def _allow_separation(self, visit: Visit, there: bool) -> Updates:
+        return {self.separate: gr.Checkbox(interactive=there)}
 
     @property
     def typed(self) -> list[gr.Textbox | gr.Dropdown]:
@@ -178,11 +183,8 @@ class Song:
         if owner is None or now == owner:
             return begun
         typed = ("", KEEP, "")
-        left: Values = {
-            **self._beside({}), self.separate: False, self.kept: typed,
-            **self._drawn(""), **dict(zip(self.typed, typed, strict=True)), **self._said({}, False, ""),
-        }  # fmt: skip
-        return begun | left
+        left: Values = {self.separate: False, self.kept: typed, **dict(zip(self.typed, typed, strict=True))}
+        return begun | self._beside({}) | self._drawn("") | left | self._said({}, False, "")
 
     def offer(self, visit: Visit, chosen: str | None) -> Values:
         """Return updates that offer the voices that there are to the second vocal."""
@@ -243,11 +245,10 @@ class Song:
             for name, analysis in files.items():
                 copy, file_name, _ = stack.enter_context(visit.do(analysed_recording, analysis))
                 sent[name] = SentFile(copy, file_name)
-            yield SongRequest(
-                _with_voice(read_parts(parts or model, model), model), separate, sent.get("backing"), sent.get("stem"),
-                read_parts(given.text(self.stem_voice).strip() or KEEP),
-                _offset_s(given.text(self.offset)) if files else None,
-            )  # fmt: skip
+            regions = _with_voice(read_parts(parts or model, model), model)
+            of_stem = read_parts(given.text(self.stem_voice).strip() or KEEP)
+            offset_s = _offset_s(given.text(self.offset)) if files else None
+            yield SongRequest(regions, separate, sent.get("backing"), sent.get("stem"), of_stem, offset_s)
 
     def extract(self, visit: Visit) -> Values:
         """Return updates that take the recording as a full mix, or offer what that needs."""

@@ -136,9 +136,9 @@ class Takes:
     def outputs(self) -> list[Block]:
         """What changes when another conversion is shown."""
         return [
-            self.whole, self.title, self.part, self.brought, self.effects, self.tracks, self.fold, self.scores,
-            self.earlier, *self.pitch.outputs,
-        ]  # fmt: skip
+            *(self.whole, self.title, self.part, self.brought, self.effects, self.tracks, self.fold, self.scores),
+            *(self.earlier, *self.pitch.outputs),
+        ]
 
     def show(self, visit: Visit, view: ResultView, now: Now, kept: Sequence[Now]) -> Values:
         """Return updates that show a conversion, beside earlier ones of the same recording."""
@@ -191,10 +191,8 @@ class Takes:
 
     def make_way(self, kept: Sequence[Now]) -> Values:
         """Return updates that show no result, but still offer earlier ones."""
-        return {
-            self.title: "", self.part: brought("takes", None), self.fold: gr.Accordion(open=False, visible=False),
-            self.pitch.wanted: None, **self.offer(kept),
-        }  # fmt: skip
+        hidden: Values = {self.title: "", self.part: brought("takes", None), self.pitch.wanted: None}
+        return {self.fold: gr.Accordion(open=False, visible=False), **hidden, **self.offer(kept)}
 
     def choose(self, visit: Visit, chosen: ChosenTrack, tracks: list[TrackOf]) -> Updates:
         track = tracks[chosen["index"]] if chosen["index"] < len(tracks) else None

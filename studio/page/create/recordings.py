@@ -37,9 +37,12 @@ class Recordings:
     def __init__(self, page: Page) -> None:
         self.draft = remembered("create-draft")
         self.files = gr.File(
-            label=tr("Recordings or a ZIP archive"), file_count="multiple", height=170,
-            file_types=[*AUDIO_SUFFIXES, ".zip", ".json"], elem_id="create-files",
-        )  # fmt: skip
+            label=tr("Recordings or a ZIP archive"),
+            file_count="multiple",
+            height=170,
+            file_types=[*AUDIO_SUFFIXES, ".zip", ".json"],
+            elem_id="create-files",
+        )
         recorder(page, "create-files")
         self.said = notice("create-recordings-notice")
         self.gathered = element(
@@ -55,10 +58,8 @@ class Recordings:
     def show(self, visit: Visit, draft_id: str | None) -> Values:
         """Return updates that show a draft, or an empty list."""
         listed = self._listed(visit, draft_id)
-        return {
-            self.draft: draft_id, self.gathered: listed, self.said: silent(), self.track: offered_choice(None),
-            self.offered: "",
-        }  # fmt: skip
+        track: Values = {self.track: offered_choice(None), self.offered: ""}
+        return {self.draft: draft_id, self.gathered: listed, self.said: silent(), **track}
 
     def _listed(self, visit: Visit, draft_id: str | None) -> str:
         found = visit.do(draft_view, draft_id, visit.base_url, visit.now_s) if draft_id else []
@@ -106,19 +107,21 @@ class Recordings:
         in_turn: InTurn = {"concurrency_id": "create", "concurrency_limit": 1}
         filled = [*self.outputs, *form.components]
         page.on(
-            self.files.upload, add, [self.files, self.draft], [*filled, self.files],
-            notice=self.said, show_progress="minimal", show_progress_on=[self.gathered], **in_turn,
-        )  # fmt: skip
-        page.on(
-            self.track.input, self.choose, [self.track, self.offered, self.draft], self.outputs, notice=self.said,
+            self.files.upload,
+            add,
+            [self.files, self.draft],
+            [*filled, self.files],
+            notice=self.said,
+            show_progress="minimal",
+            show_progress_on=[self.gathered],
             **in_turn,
-        )  # fmt: skip
-        page.on_data(
-            self.gathered.removed, self.remove, [self.draft], self.outputs, notice=self.said,
-            trigger_mode="multiple", **in_turn,
-        )  # fmt: skip
+        )
+        track = [self.track, self.offered, self.draft]
+        page.on(self.track.input, self.choose, track, self.outputs, notice=self.said, **in_turn)
+        on_data = partial(page.on_data, notice=self.said, **in_turn)
+        on_data(self.gathered.removed, self.remove, [self.draft], self.outputs, trigger_mode="multiple")
         page.on(self.draft.change, self.again, [self.draft], [self.gathered])
-        page.on_data(self.gathered.cleared, self.clear, [self.draft], self.outputs, notice=self.said, **in_turn)
+        on_data(self.gathered.cleared, self.clear, [self.draft], self.outputs)
 
 
 def _rejected(reasons: tuple[str, ...]) -> str:

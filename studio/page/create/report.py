@@ -57,9 +57,9 @@ class Report:
             self.found = element("report", elem_id="create-found")
             self.picture = gr.HTML()
         self.outputs = [
-            self.model, self.place, self.heading, self.progress, self.picture, self.found, self.problem, self.train,
-            self.convert, self.without_bad, self.without_music, self.change, self.again, self.check.timer, self.done,
-        ]  # fmt: skip
+            *(self.model, self.place, self.heading, self.progress, self.picture, self.found, self.problem, self.train),
+            *(self.convert, self.without_bad, self.without_music, self.change, self.again, self.check.timer, self.done),
+        ]
         self.check.wire(page, self._look_again, [self.model], self.outputs, notice=self.problem)
         page.on(self.again.click, self._repeat, [self.model], self.outputs, notice=self.problem)
         page.on(self.without_music.click, self._remove_music, [self.model], self.outputs, notice=self.problem)

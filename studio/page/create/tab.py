@@ -23,10 +23,8 @@ from studio.page.parts.profile_form import more_form, needed_form
 from studio.page.parts.values import Given, Values
 
 _CONSENT = tr("I have permission from everyone on these recordings")
-_NEXT = (
-    "<h2>" + tr("3. Report") + "</h2><p>"
-    + tr("Your recordings are checked first. You start the training afterwards.") + "</p>"
-)  # fmt: skip
+_NEXT = "<h2>" + tr("3. Report") + "</h2>"
+_NEXT += "<p>" + tr("Your recordings are checked first. You start the training afterwards.") + "</p>"
 
 
 class CreateTab:
@@ -66,16 +64,14 @@ class CreateTab:
         page, report, controls = self._page, self._report, self._form.components
         draft = self._recordings.draft
         everything = [
-            *self._recordings.outputs, *controls, self._consent, self._kept, self._is_restored, *report.outputs,
-            self._place, self._save, self._saved,
-        ]  # fmt: skip
+            *(*self._recordings.outputs, *controls, self._consent, self._kept, self._is_restored, *report.outputs),
+            *(self._place, self._save, self._saved),
+        ]
         stated = {draft, self._consent, *controls}
         page.on(self._make.click, self._create, stated, [*everything, self._is_refused], notice=self._problem)
         answered = partial(gr.on, [control.change for control in (*controls, self._consent, draft)])
-        page.on(
-            answered, self._answer, stated | {self._is_refused}, [self._problem, self._is_refused],
-            trigger_mode="always_last",
-        )  # fmt: skip
+        told = [self._problem, self._is_refused]
+        page.on(answered, self._answer, stated | {self._is_refused}, told, trigger_mode="always_last")
         # restoring counts as a change: a quick visitor may have typed before it
         changed = partial(gr.on, [*(control.change for control in controls), self._is_restored.change])
         page.on(changed, self._keep, {self._is_restored, *controls}, [self._kept], trigger_mode="always_last")
@@ -84,15 +80,11 @@ class CreateTab:
         page.on(report.done.change, self._fill_in, [report.done], [*controls, self._save])
         page.on(self._save.click, self._show_more, {report.model, *controls}, [], notice=self._saved)
         for button, there in ((report.train, "train"), (report.convert, "convert")):
-            page.on(
-                button.click, lambda visit, model, there=there: self._go(visit, model, there), [report.model],
-                [page.tabs, page.wishes[there], *everything], notice=report.problem,
-            )  # fmt: skip
+            go, outputs = partial(self._go, there), [page.tabs, page.wishes[there], *everything]
+            page.on(button.click, go, [report.model], outputs, notice=report.problem)
         for button, only_good in ((report.change, False), (report.without_bad, True)):
-            page.on(
-                button.click, lambda visit, model, only_good=only_good: self._take_back(visit, model, only_good),
-                [report.model], everything, notice=report.problem,
-            )  # fmt: skip
+            take_back = partial(self._take_back, only_good)
+            page.on(button.click, take_back, [report.model], everything, notice=report.problem)
 
     def _create(self, visit: Visit, given: Given) -> Updates:
         values = self._form.values(given)
@@ -166,12 +158,12 @@ class CreateTab:
         closed = {self._place: gr.Column(visible=True), self._save: gr.Button(visible=False), self._saved: silent()}
         return self._report.end() | closed
 
-    def _go(self, visit: Visit, model: str | None, there: str) -> Updates:
+    def _go(self, there: str, visit: Visit, model: str | None) -> Updates:
         if model is None:
             return None
         return self._page.go(there, voice=model, start=there == "convert") | self._cleared() | self._begin_anew()
 
-    def _take_back(self, visit: Visit, model: str | None, only_good: bool) -> Updates:
+    def _take_back(self, only_good: bool, visit: Visit, model: str | None) -> Updates:
         draft = self._report.reopen_as_draft(visit, model, only_good)
         return {**self._recordings.show(visit, draft.draft_id), **self._form.filled(draft.values), **self._begin_anew()}
 

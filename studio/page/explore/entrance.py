@@ -12,9 +12,9 @@ _MELODY = ((0, 150, 0), (165, 330, 4), (340, 420, 7), (460, 690, 12), (700, 790,
 _HALF, _PARTIALS = 9, 7  # half the height of a note; and how many partials are drawn
 _LEVEL_HEIGHT, _LEVEL_AT = 26.0, 388.0
 _LAYERS = (
-    ("pitch", tr("Pitch")), ("notes", tr("Notes")), ("spectrum", tr("Spectrogram")), ("level", tr("Level")),
-    ("loudness", tr("Loudness")), ("origin", tr("Origin")),
-)  # fmt: skip
+    *(("pitch", tr("Pitch")), ("notes", tr("Notes")), ("spectrum", tr("Spectrogram")), ("level", tr("Level"))),
+    *(("loudness", tr("Loudness")), ("origin", tr("Origin"))),
+)
 
 
 def welcome() -> str:

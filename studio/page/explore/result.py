@@ -50,9 +50,9 @@ class Result:
     def components(self) -> list[Block]:
         """What `showing` may change."""
         return [
-            self.whole, self.facts, self.compared, self.player, self.roll, self.sides, self.histogram, self.notes,
-            self.of_notes, self.convert, self.track,
-        ]  # fmt: skip
+            *(self.whole, self.facts, self.compared, self.player, self.roll, self.sides, self.histogram, self.notes),
+            *(self.of_notes, self.convert, self.track),
+        ]
 
     def showing(self, visit: Visit, views: Sequence[AnalysisView]) -> Values:
         """Return updates for one recording, two, or none."""

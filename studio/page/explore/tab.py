@@ -57,8 +57,9 @@ class ExploreTab:
     def _wire(self, tab: gr.Tab) -> None:
         page, result, wish = self.page, self.result, self.page.wishes["explore"]
         outputs = [
-            self.ids, self.seen, self.watched.timer, *self.inputs.values(), self.working, self.bar, *result.components,
-        ]  # fmt: skip
+            *(self.ids, self.seen, self.watched.timer, *self.inputs.values(), self.working, self.bar),
+            *result.components,
+        ]
         for which, audio in self.inputs.items():
             given = [audio, self.ids, self.seen]
             page.on(audio.change, self.put_in(which), given, outputs, self.notice)

@@ -103,10 +103,9 @@ class HistoryTab:
         """Return what is asked for, as rows, and the cursor of the next page."""
         view, words, voice, kind, state, since, until = asked[:_AT]
         studio, account, cursor = visit.studio, visit.account, asked[_AT][-1]
-        wanted = search(
-            studio, account, words or "", model_id=voice or None, since=since or "", until=until or "",
-            kind=kind or None, state=state or None,
-        )  # fmt: skip
+        days = {"since": since or "", "until": until or ""}
+        kind, state, voice = kind or None, state or None, voice or None
+        wanted = search(studio, account, words or "", model_id=voice, kind=kind, state=state, **days)
         preferred = preferences_of(studio.database, account).format
         if view == _PROJECTS:
             page = projects_view(studio, account, visit.base_url, visit.now_s, wanted=wanted, cursor=cursor)

@@ -46,8 +46,9 @@ class InstallOffer:
                 self._stop = gr.Button(tr("Cancel"), size="sm", scale=0, min_width=90)
             self._problem = notice(f"{elem_id}-problem")
         self.outputs = [
-            self.installed, self._install.timer, self._place, self._begin, self._going, self._progress, self._problem,
-        ]  # fmt: skip
+            *(self.installed, self._install.timer, self._place, self._begin, self._going, self._progress),
+            self._problem,
+        ]
         page.on(self._begin.click, self._start, [], self.outputs)
         page.on(self._stop.click, self._cancel, [], self.outputs)
         self._install.wire(page, self.show, [], self.outputs)

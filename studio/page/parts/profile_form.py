@@ -22,24 +22,26 @@ _STATED = f"(said, name, by) => [said, by || (said === {json.dumps(MINE)} ? name
 _UNSPECIFIED = ""
 _DETECTED = tr("automatic")
 _MORE = tr("More about the voice (optional)")
-_LANGUAGES = {
-    "ar": tr("Arabic"), "bn": tr("Bengali"), "cs": tr("Czech"), "da": tr("Danish"), "de": tr("German"),
-    "el": tr("Greek"), "en": tr("English"), "es": tr("Spanish"), "fa": tr("Persian"), "fi": tr("Finnish"),
-    "fr": tr("French"), "he": tr("Hebrew"), "hi": tr("Hindi"), "hu": tr("Hungarian"), "id": tr("Indonesian"),
-    "it": tr("Italian"), "ja": tr("Japanese"), "ko": tr("Korean"), "nl": tr("Dutch"), "no": tr("Norwegian"),
-    "pl": tr("Polish"), "pt": tr("Portuguese"), "ro": tr("Romanian"), "ru": tr("Russian"), "sv": tr("Swedish"),
-    "ta": tr("Tamil"), "th": tr("Thai"), "tr": tr("Turkish"), "uk": tr("Ukrainian"), "ur": tr("Urdu"),
-    "vi": tr("Vietnamese"), "yo": tr("Yoruba"), "zh": tr("Chinese"),
-}  # fmt: skip
+_LANGUAGES = (
+    {"ar": tr("Arabic"), "bn": tr("Bengali"), "cs": tr("Czech"), "da": tr("Danish"), "de": tr("German")}
+    | {"el": tr("Greek"), "en": tr("English"), "es": tr("Spanish"), "fa": tr("Persian"), "fi": tr("Finnish")}
+    | {"fr": tr("French"), "he": tr("Hebrew"), "hi": tr("Hindi"), "hu": tr("Hungarian"), "id": tr("Indonesian")}
+    | {"it": tr("Italian"), "ja": tr("Japanese"), "ko": tr("Korean"), "nl": tr("Dutch"), "no": tr("Norwegian")}
+    | {"pl": tr("Polish"), "pt": tr("Portuguese"), "ro": tr("Romanian"), "ru": tr("Russian"), "sv": tr("Swedish")}
+    | {"ta": tr("Tamil"), "th": tr("Thai"), "tr": tr("Turkish"), "uk": tr("Ukrainian"), "ur": tr("Urdu")}
+    | {"vi": tr("Vietnamese"), "yo": tr("Yoruba"), "zh": tr("Chinese")}
+)
 _TRAITS = (
-    tr("airy"), tr("breathy"), tr("bright"), tr("clear"), tr("close"), tr("dark"), tr("deep"), tr("intimate"),
-    tr("natural"), tr("powerful"), tr("raspy"), tr("rough"), tr("smoky"), tr("soft"), tr("warm"), tr("young"),
-)  # fmt: skip
+    *(tr("airy"), tr("breathy"), tr("bright"), tr("clear"), tr("close"), tr("dark"), tr("deep"), tr("intimate")),
+    *(tr("natural"), tr("powerful"), tr("raspy"), tr("rough"), tr("smoky"), tr("soft"), tr("warm"), tr("young")),
+)
 _LICENCES = (tr("All rights reserved"), "CC0-1.0", "CC-BY-4.0", "CC-BY-SA-4.0", "CC-BY-NC-4.0")
 _NOTES = [note_name(number) for number in range(24, 97)]  # C1 to C7
 _MEASURED: dict[str, Sequence[str]] = {  # fields that the recordings tell, and their choices
-    "voice_type": VOICE_TYPES, "vocal_range.min": _NOTES, "vocal_range.max": _NOTES,
-}  # fmt: skip
+    "voice_type": VOICE_TYPES,
+    "vocal_range.min": _NOTES,
+    "vocal_range.max": _NOTES,
+}
 
 Control = gr.Textbox | gr.Dropdown
 Said = Mapping[str, object]  # values of a profile, as in a model.json
@@ -162,22 +164,27 @@ def _lay_out_more(made: dict[str, Control]) -> None:
     with gr.Row():
         languages = [(name, code) for code, name in sorted(_LANGUAGES.items(), key=lambda one: one[1])]
         made["base_language"] = gr.Dropdown(
-            [(tr("not specified"), _UNSPECIFIED), *languages], value=_UNSPECIFIED, label=tr("Language"),
+            [(tr("not specified"), _UNSPECIFIED), *languages],
+            value=_UNSPECIFIED,
+            label=tr("Language"),
             allow_custom_value=True,
-        )  # fmt: skip
+        )
         made["genre"] = _choice(tr("Genre"), GENRES)
+        label, traits = tr("Traits (choose or type your own)"), list(_TRAITS)
         made["traits"] = gr.Dropdown(
-            list(_TRAITS), value=[], label=tr("Traits (choose or type your own)"), multiselect=True,
-            allow_custom_value=True, max_choices=MOST_TRAITS,
-        )  # fmt: skip
+            traits, value=[], label=label, multiselect=True, allow_custom_value=True, max_choices=MOST_TRAITS
+        )
     with gr.Row():
         made["vocal_range.min"] = _choice(tr("Lowest note"), _NOTES, _DETECTED)
         made["vocal_range.max"] = _choice(tr("Highest note"), _NOTES, _DETECTED)
     with gr.Row():
         made["licence"] = gr.Dropdown(
-            [(tr("not specified"), _UNSPECIFIED), *_LICENCES], value=_UNSPECIFIED, label=tr("Licence"),
-            allow_custom_value=True, info=tr("What others may do with the voice if you share it."),
-        )  # fmt: skip
+            [(tr("not specified"), _UNSPECIFIED), *_LICENCES],
+            value=_UNSPECIFIED,
+            label=tr("Licence"),
+            allow_custom_value=True,
+            info=tr("What others may do with the voice if you share it."),
+        )
         made["source"] = gr.Textbox(label=tr("Source"), info=tr("Where the recordings come from and whom to credit."))
 
 

@@ -29,10 +29,8 @@ _COLUMNS = (
 
 
 _DOUBLE = "unison"  # in no key
-HARMONIES = {
-    _DOUBLE: tr("Double"), "third_above": tr("Third above"), "third_below": tr("Third below"),
-    "fifth_above": tr("Fifth above"), "octave_above": tr("Octave above"), "octave_below": tr("Octave below"),
-}  # fmt: skip
+HARMONIES = {_DOUBLE: tr("Double"), "third_above": tr("Third above"), "third_below": tr("Third below")}
+HARMONIES |= {"fifth_above": tr("Fifth above"), "octave_above": tr("Octave above"), "octave_below": tr("Octave below")}
 _TITLES = {  # by style
     "melodic": tr("{file_name}, sung by {voice}"),
     "rhythmic": tr("{file_name}, rapped by {voice}"),

@@ -3,11 +3,9 @@
 import gradio as gr
 from gradio.themes.utils.colors import Color
 
-_MAGENTA = Color(
-    name="magenta",
-    c50="#fdf0f6", c100="#fbdcea", c200="#f7b8d4", c300="#f08bb7", c400="#e55694", c500="#d6246e",
-    c600="#b91a5c", c700="#98154b", c800="#77123c", c900="#5a0f2e", c950="#3a081d",
-)  # fmt: skip
+# shades from light to dark, and the name
+_SHADES = "#fdf0f6 #fbdcea #f7b8d4 #f08bb7 #e55694 #d6246e #b91a5c #98154b #77123c #5a0f2e #3a081d magenta".split()
+_MAGENTA = Color(*_SHADES)
 _RED, _DARK_RED = "#c53030", "#9b2c2c"
 
 

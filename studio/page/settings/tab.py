@@ -30,15 +30,11 @@ from studio.settings.service import is_for_this_machine
 _POLL_S = 1.0
 _LOG_OUT = f"""() => {{ {FORGET} fetch("logout", {{ method: "POST" }}).then(() => location.reload()); }}"""
 _EXPIRY = {tr("never"): None, tr("in 30 days"): 30, tr("in 90 days"): 90, tr("in a year"): 365}
-_TOKENS = (
-    "<h2>" + tr("Tokens") + "</h2><p>"
-    + tr("Programs need a token to use this service. It gives access to your account.") + "</p>"
-)  # fmt: skip
-_TERMINAL = (
-    "<h2>" + tr("Use from a terminal") + "</h2><p>"
-    + tr("Your last action on this page as commands. Set $TOKEN to one of your tokens.") + '</p><p><a href="/docs">'
-    + tr("All requests are described in the API documentation.") + "</a></p>"
-)  # fmt: skip
+_TOKENS = "<h2>" + tr("Tokens") + "</h2>"
+_TOKENS += "<p>" + tr("Programs need a token to use this service. It gives access to your account.") + "</p>"
+_TERMINAL = "<h2>" + tr("Use from a terminal") + "</h2>"
+_TERMINAL += "<p>" + tr("Your last action on this page as commands. Set $TOKEN to one of your tokens.") + "</p>"
+_TERMINAL += '<p><a href="/docs">' + tr("All requests are described in the API documentation.") + "</a></p>"
 _NOTHING_DONE = tr("Convert a recording or train a voice to see the matching commands here.")
 _LAST_TOKEN = tr("This is the only valid token. Without it nobody can log in to this account, including you.")
 _NOT_CHECKED = tr("This machine has not been checked yet.")
@@ -101,9 +97,12 @@ class SettingsTab:
         page.on(tab.select, self._show, [], [self._call, self._machine, self._storage, self._tokens, *checked])
         for event in (self._make.click, self._name.submit):
             page.on(
-                event, self._make_token, [self._name, self._expiry], [self._name, self._tokens],
+                event,
+                self._make_token,
+                [self._name, self._expiry],
+                [self._name, self._tokens],
                 notice=self._token_notice,
-            )  # fmt: skip
+            )
         page.on_data(self._tokens.revoke, self._revoke, [], [self._tokens], notice=self._token_notice)
         page.on_data(
             self._tokens.noted, lambda visit, _: self._listed(visit), [], [self._tokens], notice=self._token_notice

@@ -99,9 +99,9 @@ class Panel:
     def seen(self) -> list[Block]:
         """The components changed by `show`."""
         return [
-            self.voice, self.state, self.estimate, self.convert, self.start, self.stop, self.create, self.afresh,
-            self.queue, self.course, self.part, *self.audition, self.training.timer, self.drawn,
-        ]  # fmt: skip
+            *(self.voice, self.state, self.estimate, self.convert, self.start, self.stop, self.create, self.afresh),
+            *(self.queue, self.course, self.part, *self.audition, self.training.timer, self.drawn),
+        ]
 
     @property
     def audition(self) -> list[Block]:

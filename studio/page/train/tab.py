@@ -52,17 +52,21 @@ class TrainTab:
             page.on(panel.made[name].change, self._estimate, asked, [panel.estimate])
         page.on(panel.start.click, self._start, asked, [*seen, *panel.fixed], notice=said)
         page.on(
-            panel.convert.click, lambda visit, model: page.go("convert", voice=model, start=True), [panel.voice],
+            panel.convert.click,
+            lambda visit, model: page.go("convert", voice=model, start=True),
+            [panel.voice],
             [page.tabs, page.wishes["convert"]],
-        )  # fmt: skip
+        )
         page.on(panel.create.click, lambda visit: page.go("create"), [], [page.tabs, page.wishes["create"]])
         page.on(panel.stop.click, self._stop, asked, seen, notice=said)
         page.on(panel.measure.click, self._measure, asked, seen, notice=said)
         for button, visible in ((panel.afresh, True), (panel.keep, False)):
             page.on(
-                button.click, lambda visit, visible=visible: {panel.question: gr.Group(visible=visible)}, [],
+                button.click,
+                lambda visit, visible=visible: {panel.question: gr.Group(visible=visible)},
+                [],
                 [panel.question],
-            )  # fmt: skip
+            )
         page.on(panel.forget.click, self._forget, asked, [*panel.all, panel.question], notice=said)
         page.on_data(panel.queue.asked, self._act_on_queue, asked, panel.all, notice=said)
         page.on(panel.part.input, self._listen, asked, panel.audition)

@@ -31,9 +31,8 @@ class Checkpoints:
             self.choose = use_button("voice-checkpoints-choose")
             self.said = said = notice("voice-checkpoints-notice")
         self.heard, self.epochs = gr.State(None), gr.State([])
-        self.outputs = outputs = [
-            self.place, self.course, self.part, self.player, self.choose, said, self.heard, self.epochs,
-        ]  # fmt: skip
+        shown = [self.place, self.course, self.part, self.player, self.choose, said]
+        self.outputs = outputs = [*shown, self.heard, self.epochs]
         page.on(self.part.input, self._other_part, [chosen, self.part, self.heard], outputs, notice=said)
         page.on_data(self.player.chosen, self._other_track, [chosen, self.epochs], outputs, notice=said, **LATEST)
         page.on_data(self.course.chosen, self._other_checkpoint, [chosen, self.part], outputs, notice=said, **LATEST)

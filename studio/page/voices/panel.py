@@ -57,9 +57,9 @@ class Details:
         with gr.Accordion(tr("Training"), open=True, visible=False, elem_id="voice-training") as self.training:
             self.learned = element("facts")
         self.outputs = [
-            self.about, self.recordings, self.examined, self.examine, self.report, self.picture, self.training,
+            *(self.about, self.recordings, self.examined, self.examine, self.report, self.picture, self.training),
             self.learned,
-        ]  # fmt: skip
+        ]
 
     def show(self, visit: Visit, voice: VoiceDetails) -> Values:
         """Return updates that show the recordings of a voice and the results of its training."""

@@ -62,10 +62,10 @@ class VoicesTab:
                 self._details = Details()
                 self._checkpoints = Checkpoints(page, self._chosen)
         self._all = [
-            self._chosen, self._cards, self._listed, self._looked_at, self._busy.timer, *self._panel.outputs,
-            self._import.rvc, self._teach.opener, self._teach.place, *self._edit.outputs, *self._details.outputs,
-            *self._checkpoints.outputs, *self._blend.choices,
-        ]  # fmt: skip
+            *(self._chosen, self._cards, self._listed, self._looked_at, self._busy.timer, *self._panel.outputs),
+            *(self._import.rvc, self._teach.opener, self._teach.place, *self._edit.outputs, *self._details.outputs),
+            *(*self._checkpoints.outputs, *self._blend.choices),
+        ]
         self._wire_library(tab)
         self._wire_voice()
 
@@ -101,14 +101,10 @@ class VoicesTab:
         slowly(asked.replace.click, self._replace, given, imports)
         page.on(part.contentvec.installed.change, self._open, [chosen, wish], self._all, notice=said, **IN_TURN)
         page.on(asked.cancel.click, lambda visit: part.close(), [], asked.outputs, notice=said)
-        self._blend.watched.wire(
-            page, self._follow_blend, [self._blend.task], [*self._all, *self._blend.outputs, said],
-            notice=self._blend.problem, **IN_TURN,
-        )  # fmt: skip
-        self._teach.watched.wire(
-            page, self._follow_teaching, [self._teach.task], [*self._all, *self._teach.outputs[1:], said],
-            notice=self._teach.problem, **IN_TURN,
-        )  # fmt: skip
+        blend, teach = self._blend, self._teach
+        made, taught = [*self._all, *blend.outputs, said], [*self._all, *teach.outputs[1:], said]
+        blend.watched.wire(page, self._follow_blend, [blend.task], made, notice=blend.problem, **IN_TURN)
+        teach.watched.wire(page, self._follow_teaching, [teach.task], taught, notice=teach.problem, **IN_TURN)
         page.on(self._create.click, lambda visit: {page.tabs: gr.Tabs(selected="create")}, [], [page.tabs])
 
     def _wire_voice(self) -> None:
@@ -119,10 +115,8 @@ class VoicesTab:
         saved.then(None, None, None, js=_TO_THE_NAME, api_visibility="private", show_progress="hidden")
         page.on(edit.delete.click, self._delete, [chosen], [*self._all, self._notice], notice=edit.problem, **IN_TURN)
         page.on(self._details.examine.click, self._examine, [chosen], self._all, notice=self._notice, **IN_TURN)
-        page.on(
-            checkpoints.choose.click, self._use_checkpoint, [chosen, checkpoints.heard], self._all,
-            notice=checkpoints.said, **IN_TURN,
-        )  # fmt: skip
+        heard, said = [chosen, checkpoints.heard], checkpoints.said
+        page.on(checkpoints.choose.click, self._use_checkpoint, heard, self._all, notice=said, **IN_TURN)
         for button, there in ((self._panel.convert, "convert"), (self._panel.train, "train")):
             page.on(
                 button.click,

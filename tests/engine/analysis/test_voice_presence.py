@@ -102,22 +102,24 @@ def presence(samples):
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: np.zeros(2 * SAMPLE_RATE), SILENT), (lambda: 3e-5 * noise(), NO_VOICE),
-        (lambda: 0.1 * noise(), NO_VOICE), (clicks, NO_VOICE),
+        *((lambda: np.zeros(2 * SAMPLE_RATE), SILENT), (lambda: 3e-5 * noise(), NO_VOICE)),
+        *((lambda: 0.1 * noise(), NO_VOICE), (clicks, NO_VOICE)),
         (lambda: np.eye(1, 2 * SAMPLE_RATE, SAMPLE_RATE)[0], NO_VOICE),
-        (lambda: whispered(recorded("speech")), NO_VOICE), (lambda: hum(50.0), TONES), (lambda: hum(60.0, 0.01), TONES),
-        (lambda: 0.03 * hum(120.0, 0.01), TONES), (lambda: tones(100.0), TONES), (lambda: tones(220.0), TONES),
-        (lambda: tones(440.0), TONES), (lambda: tones(1000.0), TONES), (lambda: tones(350.0, 440.0), TONES),
-        (lambda: tones(261.6, 329.6, 392.0), TONES), (lambda: beeps(150.0), TONES),
-        (lambda: tones(220.0) + 0.005 * noise(4.0), TONES), (rumble, NO_VOICE),
-        (lambda: irregular(50.0, 0), TONES), (lambda: irregular(120.0, 1), TONES),
-        (lambda: irregular(100.0, 2, 40), TONES), (lambda: organ(130.0), TONES), (lambda: square(100.0), TONES),
+        *((lambda: whispered(recorded("speech")), NO_VOICE), (lambda: hum(50.0), TONES)),
+        *((lambda: hum(60.0, 0.01), TONES), (lambda: 0.03 * hum(120.0, 0.01), TONES), (lambda: tones(100.0), TONES)),
+        *((lambda: tones(220.0), TONES), (lambda: tones(440.0), TONES), (lambda: tones(1000.0), TONES)),
+        *((lambda: tones(350.0, 440.0), TONES), (lambda: tones(261.6, 329.6, 392.0), TONES)),
+        *((lambda: beeps(150.0), TONES), (lambda: tones(220.0) + 0.005 * noise(4.0), TONES), (rumble, NO_VOICE)),
+        *((lambda: irregular(50.0, 0), TONES), (lambda: irregular(120.0, 1), TONES)),
+        *((lambda: irregular(100.0, 2, 40), TONES), (lambda: organ(130.0), TONES), (lambda: square(100.0), TONES)),
         (lambda: hum(100.0, 0.03), TONES),
     ],
-    ids=["silence", "dither", "noise", "clicks", "click", "whisper", "hum 50", "hum 60", "soft hum 120", "sine 100",
-         "sine 220", "sine 440", "sine 1000", "dial tone", "chord", "beeps", "sine in noise", "rumble",
-         "transformer 50", "transformer 120", "transformer 100", "organ", "square", "hum in noise"],
-)  # fmt: skip
+    ids=[
+        *("silence", "dither", "noise", "clicks", "click", "whisper", "hum 50", "hum 60", "soft hum 120", "sine 100"),
+        *("sine 220", "sine 440", "sine 1000", "dial tone", "chord", "beeps", "sine in noise", "rumble"),
+        *("transformer 50", "transformer 120", "transformer 100", "organ", "square", "hum in noise"),
+    ],
+)
 def test_voice_presence_warns_of_recordings_without_a_voice(make, said):
     assert said in presence(make()).warning
 

@@ -79,10 +79,7 @@ def remuxed(content: bytes, kind: str, container: str) -> bytes:
     return file.getvalue()
 
 
-def several(
-    sounds: Sequence[np.ndarray], container: str = "matroska", codec: str = "pcm_s16le", default: int = 0,
-    codecs: Sequence[str] = (), titles: Sequence[str] = (), **options: str,
-) -> bytes:  # fmt: skip
+def several(sounds, container="matroska", codec="pcm_s16le", default=0, codecs=(), titles=(), **options) -> bytes:
     """A file with these sounds (1, n) as its tracks; default: the place of the one that players play."""
     file = io.BytesIO()
     with av.open(file, "w", format=container, options=options) as opened:
@@ -139,10 +136,11 @@ class Kind:
 
 def _stored(container: str, codec: str, kind: str, subtype: str, step: float | None, **expected: Any) -> Kind:
     """A kind that libsndfile writes."""
-    return Kind(
-        container, codec, lambda samples, rate: with_sndfile(samples, rate, format=kind, subtype=subtype), step=step,
-        **expected,
-    )  # fmt: skip
+
+    def encoded(samples: np.ndarray, rate: int) -> bytes:
+        return with_sndfile(samples, rate, format=kind, subtype=subtype)
+
+    return Kind(container, codec, encoded, step=step, **expected)
 
 
 def _coded(container: str, codec: str, muxer: str, encoder: str = "", **expected: Any) -> Kind:
@@ -158,9 +156,10 @@ def _vorbis(container: str, muxer: str, **expected: Any) -> Kind:
 
 
 S8, S16, S24 = 1.01 * 2.0**-7, 1.01 * 2.0**-15, 1.01 * 2.0**-23
-_SUBTYPES = {"s16": ("PCM_16", S16), "s24": ("PCM_24", S24), "s32": ("PCM_32", S24), "f32": ("FLOAT", 1e-9),
-             "f64": ("DOUBLE", 1e-9)}  # fmt: skip
+_SUBTYPES = {"s16": ("PCM_16", S16), "s24": ("PCM_24", S24), "s32": ("PCM_32", S24)}
+_SUBTYPES |= {"f32": ("FLOAT", 1e-9), "f64": ("DOUBLE", 1e-9)}
 _LAW = {"level_db": 0.5, "floor_db": -60.0}
+_TELEPHONE = {"channels": 1, "rates": (8_000,), "floor_db": -40.0}
 _AAC_RATES = (*MPEG_RATES, 64_000, 88_200, 96_000)
 _OPUS_RATES = (8_000, 12_000, 16_000, 24_000, 48_000)
 _LOSSY = {"level_db": 1.5, "floor_db": -60.0}
@@ -173,7 +172,7 @@ KINDS = (
     _stored("wav", "pcm_mulaw", "WAV", "ULAW", None, **_LAW),
     _stored("wav", "adpcm_ms", "WAV", "MS_ADPCM", None, channels=2, level_db=1.5, floor_db=-40.0),
     _stored("wav", "adpcm_ima_wav", "WAV", "IMA_ADPCM", None, channels=2, level_db=1.5, floor_db=-40.0, longer=16_384),
-    _stored("wav", "gsm_ms", "WAV", "GSM610", None, channels=1, rates=(8_000,), level_db=3.0, floor_db=-40.0),
+    _stored("wav", "gsm_ms", "WAV", "GSM610", None, level_db=3.0, **_TELEPHONE),
     _coded("wav", "mp3", "wav", "libmp3lame", channels=2, rates=MPEG_RATES, longer=1105, **_LOSSY),
     _coded("wav", "mp2", "wav", channels=2, rates=MPEG_RATES[3:], longer=1152, **_LOSSY),
     *(_stored("aiff", f"pcm_{name}be", "AIFF", *subtype) for name, subtype in _SUBTYPES.items()),
@@ -181,8 +180,7 @@ KINDS = (
     _stored("aiff", "pcm_alaw", "AIFF", "ALAW", None, longer=1, **_LAW),
     _stored("aiff", "pcm_mulaw", "AIFF", "ULAW", None, longer=1, **_LAW),
     _stored("aiff", "adpcm_ima_qt", "AIFF", "IMA_ADPCM", None, channels=2, level_db=1.5, floor_db=-40.0, longer=64),
-    _stored("aiff", "gsm", "AIFF", "GSM610", None, channels=1, rates=(8_000,), level_db=3.0, floor_db=-40.0,
-            longer=160),
+    _stored("aiff", "gsm", "AIFF", "GSM610", None, level_db=3.0, longer=160, **_TELEPHONE),
     *(_stored("caf", f"pcm_{name}be", "CAF", *subtype) for name, subtype in _SUBTYPES.items()),
     _stored("caf", "pcm_mulaw", "CAF", "ULAW", None, **_LAW),
     _stored("caf", "pcm_alaw", "CAF", "ALAW", None, **_LAW),
@@ -218,8 +216,7 @@ KINDS = (
     _coded("mov", "pcm_mulaw", "mov", **_LAW),
     _coded("mov", "mp2", "mp4", channels=2, rates=MPEG_RATES[3:], longer=2 * 1152, shorter=481, **_LOSSY),
     _coded("mov", "adpcm_ima_qt", "mov", channels=2, level_db=1.5, floor_db=-40.0, longer=64),
-    _coded("mov", "amr_nb", "3gp", "libopencore_amrnb", channels=1, rates=(8_000,), level_db=6.0, floor_db=-40.0,
-           longer=320),
+    _coded("mov", "amr_nb", "3gp", "libopencore_amrnb", level_db=6.0, longer=320, **_TELEPHONE),
     _coded("mpegts", "aac", "mpegts", channels=6, rates=_AAC_RATES, longer=1024, **_LOSSY),
     _coded("mpegts", "mp3", "mpegts", "libmp3lame", channels=2, rates=MPEG_RATES[3:], longer=3 * 1152, **_LOSSY),
     _coded("mpegts", "mp2", "mpegts", channels=2, rates=MPEG_RATES[3:], longer=2 * 1152, **_LOSSY),
@@ -237,4 +234,4 @@ KINDS = (
     _vorbis("matroska", "webm", longer=2048, shorter=1024, **_LOSSY),  # as FFmpeg cuts the OGG
     _coded("matroska", "pcm_s16le", "matroska", step=S16),
     _coded("matroska", "pcm_s24le", "matroska", step=S24),
-)  # fmt: skip
+)

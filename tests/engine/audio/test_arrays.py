@@ -13,12 +13,12 @@ HALF = 0.5
 @pytest.mark.parametrize(
     "values",
     [
-        np.full(4, HALF), np.full((1, 4), HALF, np.float32), np.full(4, HALF, np.float16), [HALF] * 4,
-        np.full(4, 2**14, np.int16), np.full((1, 4), 2**30, np.int32), np.full(4, 2**6, np.int8),
-        np.full(4, 192, np.uint8), np.full(4, 2**14, ">i2"), torch.full((4,), HALF), torch.full((1, 4), HALF),
+        *(np.full(4, HALF), np.full((1, 4), HALF, np.float32), np.full(4, HALF, np.float16), [HALF] * 4),
+        *(np.full(4, 2**14, np.int16), np.full((1, 4), 2**30, np.int32), np.full(4, 2**6, np.int8)),
+        *(np.full(4, 192, np.uint8), np.full(4, 2**14, ">i2"), torch.full((4,), HALF), torch.full((1, 4), HALF)),
     ],
     ids=lambda values: f"{type(values).__name__} {getattr(values, 'dtype', '')}",
-)  # fmt: skip
+)
 def test_samples_of_scales_every_kind_of_number_to_full_scale(values):
     samples = samples_of(values)
     assert (samples.shape, samples.dtype) == ((1, 4), np.float32)
@@ -45,13 +45,13 @@ def test_samples_of_asks_for_the_transpose_of_samples_by_channels(shape):
 @pytest.mark.parametrize(
     ("values", "match"),
     [
-        (np.zeros((0, 10)), "1 to 8 channels"), (np.zeros((9, 9)), "9 channels: give others"),
-        (np.zeros((1, 2, 3)), "one recording at a time"), (0.5, "one recording at a time"),
-        (np.zeros(3, complex), "complex128"), (np.zeros(3, bool), "bool"), (np.zeros(3, int), "int64"),
-        (np.zeros(3, np.uint16), "uint16"), (["a"], "<U1"), ([[0.0], [0.0, 0.0]], "array of numbers"),
-        (torch.zeros(3, requires_grad=True), "array of numbers"), ([None], "object"),
+        *((np.zeros((0, 10)), "1 to 8 channels"), (np.zeros((9, 9)), "9 channels: give others")),
+        *((np.zeros((1, 2, 3)), "one recording at a time"), (0.5, "one recording at a time")),
+        *((np.zeros(3, complex), "complex128"), (np.zeros(3, bool), "bool"), (np.zeros(3, int), "int64")),
+        *((np.zeros(3, np.uint16), "uint16"), (["a"], "<U1"), ([[0.0], [0.0, 0.0]], "array of numbers")),
+        *((torch.zeros(3, requires_grad=True), "array of numbers"), ([None], "object")),
     ],
-)  # fmt: skip
+)
 def test_samples_of_refuses_what_is_no_recording_in_a_sentence(values, match):
     with pytest.raises(AudioError, match=match) as refused:
         samples_of(values)
@@ -73,9 +73,11 @@ def test_rate_of_refuses_anything_else(rate):
 
 @pytest.mark.parametrize(
     ("peak", "meant"),
-    [(9.0, "samples / 32768"), (32767.0, "samples / 32768"), (2.0**22, "samples / 8388608"), (2.0**30, "/ 2147483648"),
-     (1e12, "give floats from -1 to 1")],
-)  # fmt: skip
+    [
+        *((9.0, "samples / 32768"), (32767.0, "samples / 32768"), (2.0**22, "samples / 8388608")),
+        *((2.0**30, "/ 2147483648"), (1e12, "give floats from -1 to 1")),
+    ],
+)
 def test_refuse_unscaled_names_the_scale_that_was_left_out(peak, meant):
     with pytest.raises(AudioError, match=meant):
         refuse_unscaled(np.array([[0.0, -peak]], np.float32))

@@ -74,9 +74,12 @@ def test_fold_has_the_same_sign_in_every_part_of_an_inverted_recording(voice):
 
 
 @given(
-    st.integers(1, 9_000), st.integers(1, 8), st.integers(0, 1000), st.sampled_from([0.0, 1e-6, 1.0]),
+    st.integers(1, 9_000),
+    st.integers(1, 8),
+    st.integers(0, 1000),
+    st.sampled_from([0.0, 1e-6, 1.0]),
     st.sampled_from([8_000, 44_100, 192_000]),
-)  # fmt: skip
+)
 @settings(max_examples=40, derandomize=True)
 def test_fold_returns_finite_samples_for_any_channels(count, channels, seed, level, rate):
     samples = (level * np.random.default_rng(seed).standard_normal((channels, count))).astype(np.float32)

@@ -68,9 +68,9 @@ def check(folder: Path, kind: Kind, channels: int, rate: int, count: int, gain_d
 
 @settings(max_examples=120, deadline=None, derandomize=True)
 @given(
-    kind=st.sampled_from(KINDS), channels=st.integers(1, 8), rate=st.integers(0, 99),
-    milliseconds=st.integers(400, 900), gain_db=st.floats(-60, 12),
-)  # fmt: skip
+    **dict(kind=st.sampled_from(KINDS), channels=st.integers(1, 8), rate=st.integers(0, 99)),
+    **dict(milliseconds=st.integers(400, 900), gain_db=st.floats(-60, 12)),
+)
 def test_read_audio_keeps_length_level_and_pitch_of_any_recording(
     tmp_path_factory: pytest.TempPathFactory, kind: Kind, channels: int, rate: int, milliseconds: int, gain_db: float
 ) -> None:
@@ -110,8 +110,10 @@ def test_read_audio_reads_or_refuses_any_damaged_recording(
 
 # ---- time stamps ----
 
-TIMED = [("libopus", "webm"), ("libopus", "matroska"), ("flac", "matroska"), ("aac", "matroska"), ("aac", "ipod"),
-         ("alac", "mov"), ("flac", "mp4"), ("libopus", "mp4"), ("libopus", "ogg")]  # fmt: skip
+TIMED = [
+    *(("libopus", "webm"), ("libopus", "matroska"), ("flac", "matroska"), ("aac", "matroska"), ("aac", "ipod")),
+    *(("alac", "mov"), ("flac", "mp4"), ("libopus", "mp4"), ("libopus", "ogg")),
+]
 RATE = 48_000
 TICK = RATE // 1000  # of Matroska's time stamps, in samples
 
@@ -261,10 +263,12 @@ def mp3(count: int = 30_000, **options: object) -> bytes:
 
 @pytest.mark.parametrize(
     "before",
-    [b"ID3\x03\0\0\0\0\0\x0a" + bytes(10), 2 * (b"ID3\x03\0\0\0\0\0\x0a" + bytes(10)), bytes(5000), b"junk" * 500,
-     b"ID3\x03\0\0\0\0\0\x0a" + bytes(300)],
+    [
+        *(b"ID3\x03\0\0\0\0\0\x0a" + bytes(10), 2 * (b"ID3\x03\0\0\0\0\0\x0a" + bytes(10)), bytes(5000), b"junk" * 500),
+        b"ID3\x03\0\0\0\0\0\x0a" + bytes(300),
+    ],
     ids=["tag", "two tags", "zeros", "junk", "wrong tag"],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("after", [b"", b"TAG" + bytes(125), b"APETAGEX" + bytes(60) + b"TAG" + bytes(125)])
 def test_read_audio_finds_an_mp3_among_tags_and_junk(tmp_path: Path, before: bytes, after: bytes) -> None:
     samples = read(tmp_path, before + mp3() + after)
@@ -349,9 +353,11 @@ def test_read_audio_takes_no_tag_for_sound(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "subtype"),
-    [("CAF", "PCM_16"), ("W64", "PCM_24"), ("AU", "PCM_16"), ("WAV", "IMA_ADPCM"), ("WAV", "GSM610"),
-     ("RF64", "PCM_16")],
-)  # fmt: skip
+    [
+        *(("CAF", "PCM_16"), ("W64", "PCM_24"), ("AU", "PCM_16"), ("WAV", "IMA_ADPCM"), ("WAV", "GSM610")),
+        ("RF64", "PCM_16"),
+    ],
+)
 @pytest.mark.parametrize("part", [0.3, 0.95, 0.999])
 def test_read_audio_refuses_a_cut_recording_of_any_studio_format(
     tmp_path: Path, kind: str, subtype: str, part: float

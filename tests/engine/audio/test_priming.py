@@ -71,18 +71,20 @@ def aac(container: str = "ipod", **options: str) -> bytes:
 
 
 WITHOUT = {"use_editlist": "0"}
-TOLD = {
-    "edit list": aac(), "edit list of a MOV": aac("mov"), "Matroska": aac("matroska"),
-    "FFmpeg's name": aac(**WITHOUT), "fragments": aac("mp4", **FRAGMENTED), "ADTS": aac("adts"),
-    "fragments with an edit list": aac("mp4", movflags="frag_keyframe+empty_moov+delay_moov"),
-    "CMAF": aac("mp4", movflags="cmaf"), "a transport stream": aac("mpegts"),
-    "iTunes": with_itunes_note(of_nobody(aac(**WITHOUT)), 1024, 256, COUNT),
-    "iTunes and FFmpeg's name": with_itunes_note(aac(**WITHOUT), 1024, 256, COUNT),
-    "iTunes and an edit list": with_itunes_note(of_nobody(aac()), 1024, 256, COUNT),
-    "LAME": with_ffmpeg(SOUND, RATE, "libmp3lame", "mp3"), "LAME in MP4": with_ffmpeg(SOUND, RATE, "libmp3lame", "mp4"),
-    "Opus": with_ffmpeg(SOUND, RATE, "libopus", "webm"), "Opus in MP4": with_ffmpeg(SOUND, RATE, "libopus", "mp4"),
-    "Vorbis": with_sndfile(SOUND, RATE, format="OGG", subtype="VORBIS"),
-}  # fmt: skip
+TOLD = (
+    {"edit list": aac(), "edit list of a MOV": aac("mov"), "Matroska": aac("matroska")}
+    | {"FFmpeg's name": aac(**WITHOUT), "fragments": aac("mp4", **FRAGMENTED), "ADTS": aac("adts")}
+    | {"fragments with an edit list": aac("mp4", movflags="frag_keyframe+empty_moov+delay_moov")}
+    | {"CMAF": aac("mp4", movflags="cmaf"), "a transport stream": aac("mpegts")}
+    | {"iTunes": with_itunes_note(of_nobody(aac(**WITHOUT)), 1024, 256, COUNT)}
+    | {"iTunes and FFmpeg's name": with_itunes_note(aac(**WITHOUT), 1024, 256, COUNT)}
+    | {"iTunes and an edit list": with_itunes_note(of_nobody(aac()), 1024, 256, COUNT)}
+    | {"LAME": with_ffmpeg(SOUND, RATE, "libmp3lame", "mp3")}
+    | {"LAME in MP4": with_ffmpeg(SOUND, RATE, "libmp3lame", "mp4")}
+    | {"Opus": with_ffmpeg(SOUND, RATE, "libopus", "webm")}
+    | {"Opus in MP4": with_ffmpeg(SOUND, RATE, "libopus", "mp4")}
+    | {"Vorbis": with_sndfile(SOUND, RATE, format="OGG", subtype="VORBIS")}
+)
 EXACT = TOLD.keys() - {"Matroska", "ADTS", "a transport stream"}  # those that say where the sound ends, too
 
 

@@ -124,12 +124,15 @@ def test_place_of_reads_the_markers_of_an_aiff(tmp_path: Path) -> None:
     assert found(put(tmp_path, content, "a.aiff")).markers == (Marker(4_800, b"verse"), Marker(48_000, b"fine"))
 
 
-@pytest.mark.parametrize("content", [
-    b"", b"no sound", wav(), wav(chunk(b"bext", b"short")), wav(chunk(b"cue ", b"\xff\xff\xff\xff")),
-    wav(chunk(b"iXML", b"<a")),
-    wav(chunk(b"iXML", b'<!DOCTYPE a [<!ENTITY b "c">]><BWFXML><SCENE>&b;</SCENE></BWFXML>')),
-    with_sndfile(tone(100, RATE), RATE, format="FLAC"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "content",
+    [
+        *(b"", b"no sound", wav(), wav(chunk(b"bext", b"short")), wav(chunk(b"cue ", b"\xff\xff\xff\xff"))),
+        wav(chunk(b"iXML", b"<a")),
+        wav(chunk(b"iXML", b'<!DOCTYPE a [<!ENTITY b "c">]><BWFXML><SCENE>&b;</SCENE></BWFXML>')),
+        with_sndfile(tone(100, RATE), RATE, format="FLAC"),
+    ],
+)
 def test_place_of_a_file_that_does_not_say_is_none(tmp_path: Path, content: bytes) -> None:
     assert place_of(put(tmp_path, content)) is None
     assert place_of(tmp_path / "nothing.wav") is None

@@ -96,10 +96,12 @@ def test_read_audio_takes_no_chunk_for_sound(tmp_path: Path, kind: str, name: by
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "behind",
-    [bytes(3), bytes(70_000), TAG, APE[:-32] + APE, b"ID3\x04\0\0\0\0\x0f\x76" + bytes(2038), TAG + bytes(4000),
-     b"\r\nwritten by a recorder of long ago, 1999\r\n" * 9, bytes(4096) + TAG],
+    [
+        *(bytes(3), bytes(70_000), TAG, APE[:-32] + APE, b"ID3\x04\0\0\0\0\x0f\x76" + bytes(2038), TAG + bytes(4000)),
+        *(b"\r\nwritten by a recorder of long ago, 1999\r\n" * 9, bytes(4096) + TAG),
+    ],
     ids=["few zeros", "many zeros", "ID3v1", "APE", "ID3v2", "ID3v1 and zeros", "text", "zeros and ID3v1"],
-)  # fmt: skip
+)
 def test_read_audio_takes_neither_tags_nor_padding_for_sound(tmp_path: Path, kind: str, behind: bytes) -> None:
     expected = plain(tmp_path, kind)
     with open_audio(put(tmp_path, content_of(kind) + behind)) as source:
@@ -187,12 +189,13 @@ class Counted:
         self._file.close()
 
 
-COMPRESSED = {
-    "flac": content_of("flac"), "mp3": with_sndfile(WHOLE, RATE, format="MP3", subtype="MPEG_LAYER_III"),
-    "ogg": with_sndfile(WHOLE, RATE, format="OGG", subtype="VORBIS"), "m4a": with_ffmpeg(WHOLE, RATE, "aac", "ipod"),
-    "aac": with_ffmpeg(WHOLE, RATE, "aac", "adts"), "webm": with_ffmpeg(WHOLE, RATE, "libopus", "webm"),
-    "mka": with_ffmpeg(WHOLE, RATE, "flac", "matroska"), "mts": with_ffmpeg(WHOLE, RATE, "aac", "mpegts"),
-}  # fmt: skip
+COMPRESSED = (
+    {"flac": content_of("flac"), "mp3": with_sndfile(WHOLE, RATE, format="MP3", subtype="MPEG_LAYER_III")}
+    | {"ogg": with_sndfile(WHOLE, RATE, format="OGG", subtype="VORBIS")}
+    | {"m4a": with_ffmpeg(WHOLE, RATE, "aac", "ipod")}
+    | {"aac": with_ffmpeg(WHOLE, RATE, "aac", "adts"), "webm": with_ffmpeg(WHOLE, RATE, "libopus", "webm")}
+    | {"mka": with_ffmpeg(WHOLE, RATE, "flac", "matroska"), "mts": with_ffmpeg(WHOLE, RATE, "aac", "mpegts")}
+)
 
 
 @pytest.mark.parametrize("kind", COMPRESSED)
@@ -235,12 +238,13 @@ def test_open_audio_reads_little_of_what_lies_behind_the_sound(
 @pytest.mark.parametrize("kind", ["wav", "w64", "aiff", "caf", "flac", "mov", "ogg", "webm"])
 def test_open_audio_refuses_endless_small_parts_by_name(tmp_path: Path, kind: str) -> None:
     plain_one = EVERY.get({"mov": "m4a"}.get(kind, kind), b"")
-    small = {
-        "wav": chunk("wav", b"abcd", b""), "w64": chunk("w64", b"abcd", b""), "aiff": chunk("aiff", b"abcd", b""),
-        "caf": chunk("caf", b"abcd", b""), "flac": b"\1\0\0\0", "mov": struct.pack(">I4s", 8, b"free"),
-        "ogg": struct.pack("<4sBBqIIIB", b"OggS", 0, 0, -1, 7, 0, 0, 0),
-        "webm": b"\x1aE\xdf\xa3\x80\x18S\x80g\x01\xff\xff\xff\xff\xff\xff\xff",
-    }[kind]  # fmt: skip
+    small = (
+        {"wav": chunk("wav", b"abcd", b""), "w64": chunk("w64", b"abcd", b"")}
+        | {"aiff": chunk("aiff", b"abcd", b"")}
+        | {"caf": chunk("caf", b"abcd", b""), "flac": b"\1\0\0\0", "mov": struct.pack(">I4s", 8, b"free")}
+        | {"ogg": struct.pack("<4sBBqIIIB", b"OggS", 0, 0, -1, 7, 0, 0, 0)}
+        | {"webm": b"\x1aE\xdf\xa3\x80\x18S\x80g\x01\xff\xff\xff\xff\xff\xff\xff"}
+    )[kind]
     first = {"wav": 12, "w64": 40, "aiff": 12, "caf": 8, "flac": 42}.get(kind, 0)
     many = {"mov": 420_000, "ogg": 2_000_100, "webm": 0}.get(kind, 10_100)
     content = plain_one[:first] + small * many + plain_one[first:]

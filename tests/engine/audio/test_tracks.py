@@ -15,8 +15,10 @@ from tests.engine.audio.encoded import several, tone
 RATE = 48_000
 LOW, HIGH = tone(48_000, RATE, hertz=200.0), tone(48_000, RATE, hertz=500.0)
 SILENT = np.zeros((1, 48_000), np.float32)
-CONTAINERS = [("matroska", "pcm_s16le"), ("matroska", "aac"), ("mov", "pcm_s16le"), ("mp4", "aac"), ("webm", "libopus"),
-              ("ogg", "libopus"), ("ogg", "flac"), ("mpegts", "aac"), ("mpegts", "mp2")]  # fmt: skip
+CONTAINERS = [
+    *(("matroska", "pcm_s16le"), ("matroska", "aac"), ("mov", "pcm_s16le"), ("mp4", "aac"), ("webm", "libopus")),
+    *(("ogg", "libopus"), ("ogg", "flac"), ("mpegts", "aac"), ("mpegts", "mp2")),
+]
 FLAGGED = CONTAINERS[:4]  # with a mark for the track that players play
 
 

@@ -143,12 +143,10 @@ def test_filter_of_refuses_what_the_table_names_and_allows_what_libraries_do(mac
         assert answer(*signal, own, 9) == ALLOWED
         for other in (0, 1, 2**32 - 1, own + 1):
             assert answer(*signal, other, 9) == REFUSED
-    assert [answer(72, 25, 3, command) for command in (1, 3, 8, 10, 15, 1030)] == [
-        ALLOWED, ALLOWED, REFUSED, REFUSED, REFUSED, ALLOWED,
-    ]  # fmt: skip
-    assert [answer(302, 261, 0), answer(302, 261, 1), answer(203, 122, 0), answer(203, 122, own)] == [
-        ALLOWED, REFUSED, ALLOWED, REFUSED,
-    ]  # fmt: skip
+    expected = [ALLOWED, ALLOWED, REFUSED, REFUSED, REFUSED, ALLOWED]
+    assert [answer(72, 25, 3, command) for command in (1, 3, 8, 10, 15, 1030)] == expected
+    for call, process in (((302, 261), 1), ((203, 122), own)):
+        assert (answer(*call, 0), answer(*call, process)) == (ALLOWED, REFUSED)
     other = next(one for name, one in PROCESSORS.items() if name != machine)
     assert {answered(program, audit, 0) for audit in (other.audit, 0x40000003, 0x40000028)} == {ENDED}
     if machine == "x86_64":

@@ -100,12 +100,11 @@ def victims(tmp_path):
     parent = os.getpid()
     return [
         *map(str, (home / "studio.sqlite", recording, links[0], links[1] / "studio.sqlite")),
-        str(Path(__file__).parents[3] / "pyproject.toml"),
-        f"{links[0].parent}/../studio/studio.sqlite", f"/proc/self/root{recording}", f"/proc/self/cwd{recording}",
-        f"/proc/{parent}/root{recording}", f"/proc/{parent}/environ", f"/proc/{parent}/mem", f"/proc/{parent}/maps",
-        "/proc/1/environ", "/proc/1/cmdline", "/proc/kcore", "/etc/passwd", "/etc/shadow",
-        str(Path.home() / ".bashrc"),
-    ]  # fmt: skip
+        *(str(Path(__file__).parents[3] / "pyproject.toml"), f"{links[0].parent}/../studio/studio.sqlite"),
+        *(f"/proc/self/root{recording}", f"/proc/self/cwd{recording}", f"/proc/{parent}/root{recording}"),
+        *(f"/proc/{parent}/environ", f"/proc/{parent}/mem", f"/proc/{parent}/maps", "/proc/1/environ"),
+        *("/proc/1/cmdline", "/proc/kcore", "/etc/passwd", "/etc/shadow", str(Path.home() / ".bashrc")),
+    ]
 
 
 @pytest.fixture
@@ -171,13 +170,10 @@ def test_compiled_program_writes_changes_and_removes_nothing(payload, victims, t
     assert not Path("/tmp/new").exists()
 
 
-@pytest.mark.parametrize(
-    "way",
-    [
-        "fork", "clone3", "program", "socket", "unix_socket", "trace", "memory", "signal", "everybody", "io_uring",
-        "bpf", "handle", "namespace", "user", "other_numbers",
-    ],
-)  # fmt: skip
+WAYS = "fork clone3 program socket unix_socket trace memory signal everybody io_uring bpf handle namespace user".split()
+
+
+@pytest.mark.parametrize("way", [*WAYS, "other_numbers"])
 def test_compiled_program_starts_nothing_and_reaches_nobody(payload, way):
     before = len(os.listdir("/proc"))
     assert payload(way) in REFUSED

@@ -48,9 +48,8 @@ def test_limits_of_allow_one_process_and_so_much_memory():
 def test_put_in_job_limits_the_job_before_it_has_the_process():
     kernel = Library()
     assert put_in_job(77, 1 << 20, kernel) == 1
-    assert [name for name, *_ in kernel.calls] == [
-        "CreateJobObjectW", "SetInformationJobObject", "SetInformationJobObject", "AssignProcessToJobObject",
-    ]  # fmt: skip
+    expected = ["CreateJobObjectW", "SetInformationJobObject", "SetInformationJobObject", "AssignProcessToJobObject"]
+    assert [name for name, *_ in kernel.calls] == expected
     assert [given[1] for name, *given in kernel.calls if name == "SetInformationJobObject"] == [9, 4]
     assert [one.value for one in kernel.calls[-1][1:]] == [1, 77]
 
@@ -64,9 +63,9 @@ def test_put_in_job_says_when_windows_refuses(failing):
 def test_lower_integrity_sets_the_low_level_of_its_own_token():
     kernel, security = Library(), Library()
     lower_integrity(kernel, security)
-    assert [name for name, *_ in security.calls] == [
-        "OpenProcessToken", "ConvertStringSidToSidW", "GetLengthSid", "SetTokenInformation",
-    ]  # fmt: skip
+    assert [
+        name for name, *_ in security.calls
+    ] == "OpenProcessToken ConvertStringSidToSidW GetLengthSid SetTokenInformation".split()
     assert security.calls[1][1] == LOW_INTEGRITY
     assert security.calls[3][2] == 25  # TokenIntegrityLevel
     with pytest.raises(OSError, match="refused a limit"):

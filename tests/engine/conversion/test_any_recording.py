@@ -29,9 +29,9 @@ def level_db(samples: np.ndarray) -> float:
 @example(kind=KNOWN_LENGTH[0], channels=8, rate=9, milliseconds=900, gain_db=-60.0)  # at 192 kHz
 @example(kind=KNOWN_LENGTH[0], channels=1, rate=0, milliseconds=900, gain_db=12.0)  # at 8 kHz
 @given(
-    kind=st.sampled_from(KNOWN_LENGTH), channels=st.integers(1, 8), rate=st.integers(0, 99),
-    milliseconds=st.integers(600, 1200), gain_db=st.floats(-60, 12),
-)  # fmt: skip
+    **dict(kind=st.sampled_from(KNOWN_LENGTH), channels=st.integers(1, 8), rate=st.integers(0, 99)),
+    **dict(milliseconds=st.integers(600, 1200), gain_db=st.floats(-60, 12)),
+)
 def test_convert_file_keeps_length_level_and_pitch_of_any_recording(
     tmp_path_factory, voice, kind, channels, rate, milliseconds, gain_db
 ):

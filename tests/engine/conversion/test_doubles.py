@@ -56,12 +56,12 @@ def test_doubles_are_lines_with_an_intonation_of_their_own(lead):
 @pytest.mark.parametrize(
     "other",
     [
-        lambda lead: lead, lambda lead: -lead, lambda lead: delayed(lead, 44), lambda lead: 0.5 * delayed(lead, 529),
-        lambda lead: in_a_room(lead, 2), lambda lead: 0 * lead,
+        *(lambda lead: lead, lambda lead: -lead, lambda lead: delayed(lead, 44), lambda lead: 0.5 * delayed(lead, 529)),
+        *(lambda lead: in_a_room(lead, 2), lambda lead: 0 * lead),
         lambda lead: 0.01 * np.random.default_rng(0).standard_normal(len(lead)).astype(np.float32),
     ],
     ids=["mono", "inverted", "1 ms later", "12 ms later", "room", "silence", "noise"],
-)  # fmt: skip
+)
 def test_one_voice_in_two_channels_is_no_double(lead, other):
     assert doubles(lead, other(lead)) == frozenset()
 

@@ -21,16 +21,19 @@ def test_notes_beyond_takes_all_notes_up_to_the_limits():
     assert notes_beyond(sung(F2=1.0, C3=1.0), -12).notes == [note_number("F2")]
 
 
+OF_TWO = r"Transposed by \+17 semitones, A5 would become D7, above C7, the highest note: transpose by \+15 at most"
+OF_LOW = "by -24 semitones, F2, C3 would become F0, C1, below F#1, the lowest note: transpose by -11 at most"
+OF_SIX = "C6, D6, E6 and 3 more would become C8, D8, E8 and 3 more"
+
+
 @pytest.mark.parametrize(
     ("seconds", "semitones", "sentence"),
     [
-        (sung(E5=1.0, A5=1.0), 17, r"Transposed by \+17 semitones, A5 would become D7, above C7, the highest note: "
-                                   r"transpose by \+15 at most, or choose fold"),
-        (sung(F2=1.0, C3=1.0), -24, r"by -24 semitones, F2, C3 would become F0, C1, below F#1, the lowest note: "
-                                    r"transpose by -11 at most, or choose fold"),
-        (sung(C6=1, D6=1, E6=1, F6=1, G6=1, A6=1), 24, r"C6, D6, E6 and 3 more would become C8, D8, E8 and 3 more"),
+        (sung(E5=1.0, A5=1.0), 17, f"{OF_TWO}, or choose fold"),
+        (sung(F2=1.0, C3=1.0), -24, f"{OF_LOW}, or choose fold"),
+        (sung(C6=1, D6=1, E6=1, F6=1, G6=1, A6=1), 24, OF_SIX),
     ],
-)  # fmt: skip
+)
 def test_notes_beyond_refuse_names_the_notes_and_a_remedy(seconds, semitones, sentence):
     with pytest.raises(SettingsError, match=sentence):
         notes_beyond(seconds, semitones).refuse()

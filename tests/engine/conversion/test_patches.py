@@ -31,10 +31,10 @@ def edit_data(voiced: bool = True, takes: int = 2) -> EditData:
             phases[take, number] = cycles_per_frame(piece, phases[take, number - 1])[-1] + 0.07
     zeros = np.zeros(3, np.float32)
     return EditData(
-        "", ConversionSettings(takes=takes, notes_out_of_range=FOLD), 0, "melodic", 0.0, zeros, zeros,
-        PitchStatistics(50, 57, 64), 100, True, voicing, hertz, CORES, phases, np.zeros((0, WIDTH), np.float32),
+        *("", ConversionSettings(takes=takes, notes_out_of_range=FOLD), 0, "melodic", 0.0, zeros, zeros),
+        *(PitchStatistics(50, 57, 64), 100, True, voicing, hertz, CORES, phases, np.zeros((0, WIDTH), np.float32)),
         np.zeros(len(CORES), np.int64),
-    )  # fmt: skip
+    )
 
 
 def missing_cycles(work: EditData, plan, patch, number: int = 0) -> float:

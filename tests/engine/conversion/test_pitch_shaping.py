@@ -28,11 +28,11 @@ def middle(median: float) -> PitchStatistics:
 
 def voice(median: float, spoken: float | None = None, sung: float | None = None) -> VoiceCard:
     """A card of which only where it lies matters."""
-    known = {"spoken_pitch": spoken, "sung_pitch": sung}
-    return VoiceCard(
-        "anna", "Anna", None, None, "", None, [], None, None, {"min": "C2", "max": "C6"}, middle(median), 16_000.0,
-        "", "", {}, **{name: None if where is None else middle(where) for name, where in known.items()},
-    )  # fmt: skip
+    empty = dict.fromkeys(("gender", "age", "base_language", "genre", "voice_type"))
+    empty |= dict.fromkeys(("description", "licence", "source"), "") | {"traits": [], "consent": {}}
+    known = {"spoken_pitch": spoken, "sung_pitch": sung, "pitch": median}
+    lies = {name: None if where is None else middle(where) for name, where in known.items()}
+    return VoiceCard("anna", "Anna", **empty, vocal_range={"min": "C2", "max": "C6"}, bandwidth_hertz=16_000.0, **lies)
 
 
 def test_smooth_pitch_and_snap_pitch_at_zero_return_the_same_pitch():
@@ -120,11 +120,11 @@ def test_limit_pitch_clips_to_the_lowest_and_highest_pitch():
 @pytest.mark.parametrize(
     ("source", "target", "semitones", "octaves"),
     [
-        (50, 62, 12, 12), (62, 50, -12, -12), (57, 57, 0, 0), (57, 60.4, 3, 0), (57, 64, 7, 12), (57, 62, 5, 0),
-        (40, 80, 12, 12), (80, 40, -12, -12), (60, 57.6, -2, 0),
-        (57, 63.6, 7, 0), (57, 50.3, -7, 0), (57, 49.9, -7, -12),
+        *((50, 62, 12, 12), (62, 50, -12, -12), (57, 57, 0, 0), (57, 60.4, 3, 0), (57, 64, 7, 12), (57, 62, 5, 0)),
+        *((40, 80, 12, 12), (80, 40, -12, -12), (60, 57.6, -2, 0)),
+        *((57, 63.6, 7, 0), (57, 50.3, -7, 0), (57, 49.9, -7, -12)),
     ],
-)  # fmt: skip
+)
 def test_fitting_transpose_uses_semitones_for_speech_and_octaves_for_singing(source, target, semitones, octaves):
     assert fitting_transpose(middle(source), voice(target), sung=False) == semitones
     assert fitting_transpose(middle(source), voice(target), sung=True) == octaves

@@ -309,10 +309,8 @@ def test_edit_file_matches_edit_take(files, voice, tmp_path):
     folder, edit_data = files
     edits = [Shift(1.0, 1.5, 2.0)]
     told = []
-    done = edit_file(
-        FileTake(folder / "in.flac", folder / "take-2.wav", edit_data, 1), tmp_path / "new.wav", voice, edits,
-        report=lambda fraction, message: told.append(fraction),
-    )  # fmt: skip
+    take = FileTake(folder / "in.flac", folder / "take-2.wav", edit_data, 1)
+    done = edit_file(take, tmp_path / "new.wav", voice, edits, report=lambda fraction, message: told.append(fraction))
     assert (done.path, done.rendered) == (tmp_path / "new.wav", 1)
     old, new = read_audio(folder / "take-2.wav").samples, read_audio(done.path).samples
     assert new.shape == old.shape

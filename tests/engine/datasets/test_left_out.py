@@ -67,8 +67,8 @@ def test_create_dataset_keeps_a_damaged_recording_for_the_report(made):
 
 
 def test_create_dataset_with_a_profile_lists_recordings_outside_the_folder_audio(tmp_path):
-    files = {"model.json": json.dumps({"name": "Mia"}), "audio/a.wav": FLAC, "audio/n.txt": "", "b.wav": FLAC,
-             "README.txt": "", "training/audition.wav": FLAC, "report.json": "{}"}  # fmt: skip
+    files = {"model.json": json.dumps({"name": "Mia"}), "audio/a.wav": FLAC, "audio/n.txt": "", "b.wav": FLAC}
+    files |= {"README.txt": "", "training/audition.wav": FLAC, "report.json": "{}"}
     dataset = create_dataset(write_folder(tmp_path / "in", files), tmp_path / "dataset")
     assert set(dataset.left_out) == {LeftOut("b.wav", OUTSIDE), LeftOut("n.txt", NOT_AUDIO)}
 

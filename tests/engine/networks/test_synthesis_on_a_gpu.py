@@ -48,10 +48,12 @@ def edited(pitch: Pitch) -> np.ndarray:
 
 @pytest.mark.parametrize(
     ("wanted", "in_step"),
-    [(lambda pitch: pitch.hertz, False), (lambda pitch: pitch.hertz * np.float32(1.2), False),
-     (lambda pitch: pitch.hertz * np.float32(0.8), False), (edited, True)],
+    [
+        *((lambda pitch: pitch.hertz, False), (lambda pitch: pitch.hertz * np.float32(1.2), False)),
+        *((lambda pitch: pitch.hertz * np.float32(0.8), False), (edited, True)),
+    ],
     ids=["as it is", "up", "down", "edited"],
-)  # fmt: skip
+)
 def test_synthesize_leaves_a_gpu_once_and_gives_the_processors_bytes(song, pitch, left, wanted, in_step):
     hertz = wanted(pitch)
     expected = converted(song, pitch, hertz, torch.device("cpu"), in_step)

@@ -23,11 +23,8 @@ def checkpoint_of(case):
         weights = {
             name.removeprefix(start): file.get_tensor(name) for name in list(file.keys()) if name.startswith(start)
         }
-    rate = f"{facts['config'][17] // 1000}k"
-    return {
-        "weight": weights, "config": facts["config"], "info": "20epoch", "sr": rate, "f0": facts["f0"],
-        "version": facts["version"],
-    }  # fmt: skip
+    known = {name: facts[name] for name in ("config", "f0", "version")}
+    return known | {"weight": weights, "info": "20epoch", "sr": f"{facts['config'][17] // 1000}k"}
 
 
 def write_small_contentvec(home):

@@ -103,11 +103,11 @@ def test_extract_names_the_real_kind_of_a_renamed_file(tmp_path, start, said):
 @pytest.mark.parametrize(
     "stated",
     [
-        {}, {"embedder_model": None}, {"embedder_model": "contentvec", "vocoder": "HiFi-GAN", "speakers_id": 1},
-        {"embedder_name": "hubert_base", "embedder_output_layer": 12}, {"embedder_name": "contentvec768"},
-        {"embedder_model": "hubert_base.pt"}, {"embedder_model": "ContentVec", "embedder_output_layer": -1},
+        *({}, {"embedder_model": None}, {"embedder_model": "contentvec", "vocoder": "HiFi-GAN", "speakers_id": 1}),
+        *({"embedder_name": "hubert_base", "embedder_output_layer": 12}, {"embedder_name": "contentvec768"}),
+        *({"embedder_model": "hubert_base.pt"}, {"embedder_model": "ContentVec", "embedder_output_layer": -1}),
     ],
-)  # fmt: skip
+)
 def test_extract_accepts_models_of_contentvec(tmp_path, stated):
     assert values_of(saved(tmp_path, checkpoint_of("v2") | stated))["version"] == "v2"
 
@@ -115,13 +115,14 @@ def test_extract_accepts_models_of_contentvec(tmp_path, stated):
 @pytest.mark.parametrize(
     ("stated", "said"),
     [
-        *(({"embedder_model": name}, f"content encoder {name};") for name in (
-            "spin", "spin-v2", "japanese-hubert-base", "chinese-hubert-base", "korean-hubert-base", "custom",
-        )),
+        *(
+            ({"embedder_model": name}, f"content encoder {name};")
+            for name in "spin spin-v2 japanese-hubert-base chinese-hubert-base korean-hubert-base custom".split()
+        ),
         ({"embedder_name": "hubert-base-japanese768"}, "content encoder hubert-base-japanese768;"),
         ({"embedder_name": "hubert_base", "embedder_output_layer": 9}, "layer 9 of its content encoder, not 12;"),
     ],
-)  # fmt: skip
+)
 def test_extract_refuses_models_of_other_encoders_by_name(tmp_path, stated, said):
     path = saved(tmp_path, checkpoint_of("v2") | stated)
     with pytest.raises(ModelFileError, match=f"trained on .*{said} .* words would be lost"):
@@ -132,11 +133,11 @@ def test_extract_refuses_models_of_other_encoders_by_name(tmp_path, stated, said
 @pytest.mark.parametrize(
     ("stated", "version", "has_pitch"),
     [
-        ({"f0": "True", "version": "V2"}, "v2", True), ({"f0": "1", "version": "2"}, "v2", True),
-        ({"f0": True, "version": 2}, "v2", True), ({"f0": "False"}, "v2", False), ({"f0": 0}, "v2", False),
+        *(({"f0": "True", "version": "V2"}, "v2", True), ({"f0": "1", "version": "2"}, "v2", True)),
+        *(({"f0": True, "version": 2}, "v2", True), ({"f0": "False"}, "v2", False), ({"f0": 0}, "v2", False)),
         ({"f0": None}, "v2", True),
     ],
-)  # fmt: skip
+)
 def test_extract_reads_version_and_pitch_however_they_are_written(tmp_path, stated, version, has_pitch):
     values = values_of(saved(tmp_path, checkpoint_of("v2") | stated))
     assert (values["version"], values["has_pitch"]) == (version, has_pitch)
@@ -188,9 +189,9 @@ def test_extract_names_gpt_sovits_by_its_settings_and_by_its_header(tmp_path, mo
     ("content", "said"),
     [
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 57\n", "Git LFS pointer"),
-        (b"\n<!DOCTYPE html><html><head>", "a web page"), (b"\xef\xbb\xbf<HTML>", "a web page"), (b"", "is empty"),
+        *((b"\n<!DOCTYPE html><html><head>", "a web page"), (b"\xef\xbb\xbf<HTML>", "a web page"), (b"", "is empty")),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("read", [extract, inspect, parse_index])
 def test_readers_of_models_name_what_a_web_site_gave_instead(tmp_path, content, said, read):
     path = tmp_path / "voice.pth"

@@ -14,12 +14,13 @@ from engine.rvc.sandbox import ModelFileError
 
 REFERENCE = Path(__file__).parent / "reference" / "hubert.safetensors"
 TO_FAIRSEQ = (
-    ("feature_projection.projection.", "post_extract_proj."), ("feature_projection.layer_norm.", "layer_norm."),
+    *(("feature_projection.projection.", "post_extract_proj."), ("feature_projection.layer_norm.", "layer_norm.")),
     ("encoder.pos_conv_embed.conv.parametrizations.weight.original0", "encoder.pos_conv.0.weight_g"),
     ("encoder.pos_conv_embed.conv.parametrizations.weight.original1", "encoder.pos_conv.0.weight_v"),
-    ("encoder.pos_conv_embed.conv.", "encoder.pos_conv.0."), (".attention.", ".self_attn."),
-    ("feed_forward.intermediate_dense", "fc1"), ("feed_forward.output_dense", "fc2"), ("masked_spec_embed", "mask_emb"),
-)  # fmt: skip
+    *(("encoder.pos_conv_embed.conv.", "encoder.pos_conv.0."), (".attention.", ".self_attn.")),
+    *(("feed_forward.intermediate_dense", "fc1"), ("feed_forward.output_dense", "fc2")),
+    ("masked_spec_embed", "mask_emb"),
+)
 
 
 def reference():

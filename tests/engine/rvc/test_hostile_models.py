@@ -18,9 +18,11 @@ from tests.engine.rvc.models import checkpoint_of, use_small_contentvec, write_s
 
 pytestmark = pytest.mark.system
 FAULT = pytest.param(
-    fault, "crashed the process", id="fault",
+    fault,
+    "crashed the process",
+    id="fault",
     marks=pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="others divide by anything"),
-)  # fmt: skip
+)
 HARMS = [FAULT, pytest.param(memory, "needs more memory or time", id="memory")]
 WORK = pytest.param(work, "needs more memory or time", id="work")
 

@@ -13,9 +13,8 @@ from engine.rvc.sandbox import ModelFileError
 def loop(model):
     """Add nothing to the samples as often as can be counted."""
     flag, count = (helper.make_tensor_value_info(name, kind, []) for name, kind in (("go", 9), ("i", WHOLE)))
-    body = helper.make_graph([helper.make_node("Identity", ["go"], ["on"])], "body", [count, flag], [
-        helper.make_tensor_value_info("on", TensorProto.BOOL, []),
-    ])  # fmt: skip
+    node, on = helper.make_node("Identity", ["go"], ["on"]), helper.make_tensor_value_info("on", TensorProto.BOOL, [])
+    body = helper.make_graph([node], "body", [count, flag], [on])
     constant(model.graph, "often", [(1 << 63) - 1], WHOLE, [])
     add(model.graph, "Loop", ["often", ""], "", body=body)
 
@@ -58,19 +57,23 @@ def sparse(model):
     model.graph.sparse_initializer.append(helper.make_sparse_tensor(values, places, [1 << 40]))
 
 
+def constant_elsewhere():
+    tensor = elsewhere(helper.make_tensor("s", REAL, [1], [0.0]))
+    return helper.make_node("Constant", [], ["branched"], value=tensor)
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (loop, "the operator Loop"), (branch(lambda: helper.make_node("Scan", [], ["branched"])), "the operator Scan"),
+        (loop, "the operator Loop"),
+        (branch(lambda: helper.make_node("Scan", [], ["branched"])), "the operator Scan"),
         (lambda model: add(model.graph, "RegexFullMatch", ["x"], "y", pattern="(a+)+"), "the operator RegexFullMatch"),
         (lambda model: add(model.graph, "Inverse", ["x"], "y", domain="com.microsoft"), "operators of com.microsoft"),
-        (lambda model: model.training_info.add(), "steps of a training"), (function, "functions of its own"),
-        (external_weight, "weights in another file"), (external_constant, "weights in another file"),
-        (branch(lambda: helper.make_node("Constant", [], ["branched"], value=elsewhere(
-            helper.make_tensor("s", REAL, [1], [0.0])))), "weights in another file"),
-        (sparse, "sparse weights"),
+        *((lambda model: model.training_info.add(), "steps of a training"), (function, "functions of its own")),
+        *((external_weight, "weights in another file"), (external_constant, "weights in another file")),
+        *((branch(constant_elsewhere), "weights in another file"), (sparse, "sparse weights")),
     ],
-)  # fmt: skip
+)
 def test_inspect_graph_refuses_by_name_what_no_model_of_rvc_needs(tmp_path, change, said):
     with pytest.raises(ModelFileError, match=rf'^"a\.onnx" has {said}, which no model of RVC needs.*\.$') as caught:
         inspect_graph(model_with(tmp_path / "a.onnx", change))

@@ -138,12 +138,12 @@ def process(path):
 @pytest.mark.parametrize(
     ("task", "code", "said"),
     [
-        ("fill_memory", "too_large", "needs more memory or time"), ("crash", "unsafe", "crashed the process"),
-        ("call_outside", "unsafe", "could run a program"), ("run_a_program", "unsafe", "could run a program"),
-        ("write", "unsafe", "could run a program"), ("read_where_nothing_is", "not_readable", "could not be read"),
+        *(("fill_memory", "too_large", "needs more memory or time"), ("crash", "unsafe", "crashed the process")),
+        *(("call_outside", "unsafe", "could run a program"), ("run_a_program", "unsafe", "could run a program")),
+        *(("write", "unsafe", "could run a program"), ("read_where_nothing_is", "not_readable", "could not be read")),
         ("answer_too_much", "unsafe", "crashed the process"),
     ],
-)  # fmt: skip
+)
 def test_run_apart_turns_what_a_file_does_into_one_sentence_that_names_it(path, task, code, said):
     with pytest.raises(ModelFileError, match=rf'^"Mia\.onnx" .*{said}[^\n]*\.$') as caught:
         run_apart(f"{HERE}:{task}", path)
@@ -254,20 +254,21 @@ def test_process_has_none_of_the_users_environment(process, monkeypatch):
         monkeypatch.setenv(name, "secret")
     found, _ = process.call("environment", [])
     assert not found.keys() & {*secrets, "PATH"}
-    assert found.keys() <= {
-        *sandbox_process._KEPT, "PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "OMP_NUM_THREADS", "OMP_WAIT_POLICY",
-        "OPENBLAS_NUM_THREADS",
-        "MALLOC_ARENA_MAX", "LC_CTYPE", "KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK", "CUDA_MODULE_LOADING",
-    }  # fmt: skip
+    assert found.keys() <= (
+        {*sandbox_process._KEPT, "PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "OMP_NUM_THREADS", "OMP_WAIT_POLICY"}
+        | {"OPENBLAS_NUM_THREADS"}
+        | {"MALLOC_ARENA_MAX", "LC_CTYPE", "KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK", "CUDA_MODULE_LOADING"}
+    )
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the pipe is found by Linux's ways")
 @pytest.mark.parametrize(
-    "header", [
-        "nothing", "[]", "[1, {}]", "[[], {}]", "[{}, {}]", '[{"error": 1}, {}]', '[{"error": ["refused", 1, 2]}, {}]',
-        '[{"error": ["mistake", [], 0]}, {}]', "[" * 5000,
+    "header",
+    [
+        *("nothing", "[]", "[1, {}]", "[[], {}]", "[{}, {}]", '[{"error": 1}, {}]'),
+        *('[{"error": ["refused", 1, 2]}, {}]', '[{"error": ["mistake", [], 0]}, {}]', "[" * 5000),
     ],
-)  # fmt: skip
+)
 def test_process_that_forges_its_answer_is_one_error(process, header):
     with pytest.raises(ModelFileError, match="crashed the process"):
         process.call("forge", [header])

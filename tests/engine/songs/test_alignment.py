@@ -88,9 +88,9 @@ def with_phrase(backing, phrase, offset_s, level_db):
 
 
 SHARED = [  # length and level of the phrase, length of the backing, offset
-    (1.2, 0, 6, 2.1), (1.2, 0, 30, 17.3), (1.5, -6, 20, 18.2), (2.0, -12, 6, 1.3), (3.0, -6, 8, -0.7),
-    (3.0, -15, 30, 9.0), (6.0, -20, 10, 2.2), (8.0, -20, 8, 0.0), (8.0, -20, 14, 3.3),
-]  # fmt: skip
+    *((1.2, 0, 6, 2.1), (1.2, 0, 30, 17.3), (1.5, -6, 20, 18.2), (2.0, -12, 6, 1.3), (3.0, -6, 8, -0.7)),
+    *((3.0, -15, 30, 9.0), (6.0, -20, 10, 2.2), (8.0, -20, 8, 0.0), (8.0, -20, 14, 3.3)),
+]
 
 
 @pytest.mark.parametrize("backing", ["chords", "clicks", "noise", "another singer"])

@@ -55,9 +55,8 @@ def test_daw_project_has_tempo_bars_markers_and_mutes_what_is_not_heard(project)
 
 
 def test_daw_project_has_level_place_and_solo_of_each_track():
-    stems = [StemTrack(name, f"{name}.wav", 44_100, 1, fader) for name, fader in {
-        "left": Fader(-6.0, pan=-1.0), "soloed": Fader(solo=True, pan=0.5), "closed": Fader(-60.0, mute=True),
-    }.items()]  # fmt: skip
+    faders = {"left": Fader(-6.0, pan=-1.0), "soloed": Fader(solo=True, pan=0.5), "closed": Fader(-60.0, mute=True)}
+    stems = [StemTrack(name, f"{name}.wav", 44_100, 1, fader) for name, fader in faders.items()]
     project = fromstring(daw_project("x", stems, 2.0, Timeline())["project.xml"])
     gains, places = ([float(one.get("value")) for one in project.iter(kind)] for kind in ("Volume", "Pan"))
     assert gains == pytest.approx([10 ** (-6 / 20), 1.0, 0.0, 1.0])

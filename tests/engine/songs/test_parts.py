@@ -20,10 +20,10 @@ def test_read_parts_reads_start_times_and_voices(text, parts):
 @pytest.mark.parametrize(
     "text",
     [
-        "", "a, b", "1:42", "from 1:42", "a, 1:42", "1:42:", "1:99:00:00 b", "a, 1:30 b c", "10 a, 5 b", "a, 0.5 b",
+        *("", "a, b", "1:42", "from 1:42", "a, 1:42", "1:42:", "1:99:00:00 b", "a, 1:30 b c", "10 a, 5 b", "a, 0.5 b"),
         "5 a, 5 b",
     ],
-)  # fmt: skip
+)
 def test_read_parts_refuses_malformed_and_unordered_lists(text):
     with pytest.raises(SettingsError):
         read_parts(text)

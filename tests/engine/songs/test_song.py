@@ -48,11 +48,8 @@ def song(stems, tmp_path):
 
 
 def test_make_song_separates_converts_and_mixes_a_song(song, stems, files, network, tmp_path):
-    work = Work(installation=Installation(tmp_path / "home"))
-    made = make_song(
-        Song(Stem(song, PARTS), separates=True), files, load_voice, FolderStages(tmp_path / "work"),
-        Counting(network), work=work,
-    )  # fmt: skip
+    work, stages = Work(installation=Installation(tmp_path / "home")), FolderStages(tmp_path / "work")
+    made = make_song(Song(Stem(song, PARTS), separates=True), files, load_voice, stages, Counting(network), work=work)
     mix, vocal, backing = (read_audio(path).samples for path in (files.mix, files.vocal, files.backing))
     assert mix.shape == read_audio(song).samples.shape
     gain = 10 ** (made.mix.gain_db / 20)
@@ -107,10 +104,8 @@ def test_make_song_converts_a_lead_and_keeps_a_harmony_stem(stems, files, sing, 
     lead, harmony = save(tmp_path / "lead.wav", stems[0]), save(tmp_path / "harmony.wav", 0.5 * sing(5.0, hertz=227.0))
     backing = save(tmp_path / "b.wav", stems[1])
     targets = SongFiles(files.mix, files.vocal, files.backing, [files.mix.with_name("harmony.wav")])
-    made = make_song(
-        Song(Stem(lead, PARTS), backing, stems=[Stem(harmony, (Part(0.0, "keep"),))]), targets, load_voice,
-        FolderStages(tmp_path / "work"), lambda: pytest.fail("nothing to separate"),
-    )  # fmt: skip
+    given = Song(Stem(lead, PARTS), backing, stems=[Stem(harmony, (Part(0.0, "keep"),))])
+    made = make_song(given, targets, load_voice, FolderStages(tmp_path / "work"), nothing_to_separate)
     assert [done is None for done in made.conversions] == [False, True]
     gain = 10 ** (made.mix.gain_db / 20)
     np.testing.assert_allclose(read_audio(targets.stems[0]).samples, gain * read_audio(harmony).samples, atol=5e-6)
@@ -162,10 +157,8 @@ def test_make_song_notes_two_pitches_only_in_a_converted_stem_and_names_it(song,
     targets = SongFiles(files.mix, files.vocal, files.backing, [third])
     found = []
     for parts in ((Part(0.0, "keep"),), PARTS):
-        made = make_song(
-            Song(Stem(song, PARTS), separates=True, stems=[Stem(choir, parts)]), targets, load_voice,
-            FolderStages(tmp_path / "work"), Counting(network),
-        )  # fmt: skip
+        given = Song(Stem(song, PARTS), separates=True, stems=[Stem(choir, parts)])
+        made = make_song(given, targets, load_voice, FolderStages(tmp_path / "work"), Counting(network))
         found.append(made.notes)
     assert found[0] == []
     assert [note.partition(" at once")[0] for note in found[1]] == ['"choir.wav": Two pitches sound']
@@ -181,10 +174,8 @@ def test_make_song_warns_of_a_lead_and_of_a_stem_without_a_voice_before_it_conve
     lead, stem, kept = (Stem(path, PARTS if path != paths[2] else (Part(0.0, "keep"),)) for path in paths)
     for _ in range(2):  # an interrupted song that goes on says it again
         order.clear()
-        made = make_song(
-            Song(lead, backing, offset_s=0.0, stems=[stem, kept]), files, load_voice, stages, Counting(None),
-            report=lambda _, message: order.append(message), work=Work(warn=order.append),
-        )  # fmt: skip
+        given = (Song(lead, backing, offset_s=0.0, stems=[stem, kept]), files, load_voice, stages, Counting(None))
+        made = make_song(*given, report=lambda _, message: order.append(message), work=Work(warn=order.append))
         said = [one for one in order if "No voice was found" in one]
         assert [one.split(": ")[0] for one in said] == ['"lead.wav"', '"stem.wav"']
         assert made.warning == " ".join(said)
@@ -204,11 +195,9 @@ def test_make_song_warns_of_an_instrumental_given_as_a_song(played, files, netwo
 
 
 def test_make_song_does_not_warn_of_a_voice(song, files, network, tmp_path):
-    said = []
-    made = make_song(
-        Song(Stem(song, PARTS), separates=True), files, load_voice, FolderStages(tmp_path / "work"),
-        Counting(network), work=Work(warn=said.append),
-    )  # fmt: skip
+    said, stages = [], FolderStages(tmp_path / "work")
+    work = Work(warn=said.append)
+    made = make_song(Song(Stem(song, PARTS), separates=True), files, load_voice, stages, Counting(network), work=work)
     assert (said, made.warning) == ([], None)
 
 
@@ -220,10 +209,8 @@ def test_make_song_states_both_voices_of_a_duet(stems, files, sing, tmp_path):
     )
     targets = SongFiles(files.mix, files.vocal, files.backing, [files.mix.with_name("other.wav")])
     work = Work(installation=Installation(tmp_path / "home"))
-    made = make_song(
-        Song(lead, save(tmp_path / "b.wav", chords(2.0)), stems=[other]), targets, load_voice,
-        FolderStages(tmp_path / "work"), nothing_to_separate, work=work,
-    )  # fmt: skip
+    duet, stages = Song(lead, save(tmp_path / "b.wav", chords(2.0)), stems=[other]), FolderStages(tmp_path / "work")
+    made = make_song(duet, targets, load_voice, stages, nothing_to_separate, work=work)
     stated = [
         verify(path, work.installation).statement["voice"]["id"] for path in (files.mix, files.vocal, *targets.stems)
     ]

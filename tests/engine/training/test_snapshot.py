@@ -48,9 +48,9 @@ def test_portray_measures_fields_missing_in_the_profile(clips):
 
 def test_portray_keeps_fields_given_in_the_profile(clips):
     stated = VoiceProfile(
-        "Mia", "female", "adult", "Bright.", "de", ("light",), "pop", "alto", {"min": "E3", "max": "A5"},
-        "CC0", "herself", {"by": "Mia"}, {"shoes": 7},
-    )  # fmt: skip
+        *("Mia", "female", "adult", "Bright.", "de", ("light",), "pop", "alto", {"min": "E3", "max": "A5"}, "CC0"),
+        *("herself", {"by": "Mia"}, {"shoes": 7}),
+    )
     card = portray(stated, clips, "mia")
     assert card.vocal_range == {"min": "E3", "max": "A5"}
     assert (card.voice_type, card.traits, card.licence, card.consent) == ("alto", ["light"], "CC0", {"by": "Mia"})

@@ -124,9 +124,8 @@ def test_train_returns_a_voice_that_saves_loads_and_converts(trained, tmp_path, 
 
 def test_train_writes_the_profile_and_the_measurements_to_the_card(trained, clips):
     card = trained.card
-    assert (card.id, card.name, card.gender, card.consent, card.other) == (
-        "mia", "Mia", "female", {"by": "Mia"}, {"mood": 3},
-    )  # fmt: skip
+    expected = ("mia", "Mia", "female", {"by": "Mia"}, {"mood": 3})
+    assert (card.id, card.name, card.gender, card.consent, card.other) == expected
     assert card.vocal_range["min"] in ("C#3", "D3", "D#3")
     assert card.training["epochs"] == 2
     assert card.training["best_epoch"] in (0, 2)

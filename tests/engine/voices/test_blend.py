@@ -23,16 +23,18 @@ from engine.voices.card import VoiceCard
 from engine.voices.voice import Voice, load_voice, save_voice
 
 ANNA = VoiceCard(
-    id="anna", name="Anna", gender="female", age="adult", description="A clear voice.", base_language="de",
-    traits=["clear", "warm"], genre="pop", voice_type="soprano", vocal_range={"min": "C4", "max": "C6"},
-    pitch=PitchStatistics(62.0, 68.0, 80.0), bandwidth_hertz=16_000, licence="CC-BY-4.0", source="Anna's recordings",
-    consent={"statement": "Yes.", "by": "Anna", "date": "2025-01-01"}, corpus_speaker="set/anna",
-)  # fmt: skip
+    **dict(id="anna", name="Anna", gender="female", age="adult", description="A clear voice.", base_language="de"),
+    **dict(traits=["clear", "warm"], genre="pop", voice_type="soprano", vocal_range={"min": "C4", "max": "C6"}),
+    **dict(pitch=PitchStatistics(62.0, 68.0, 80.0), bandwidth_hertz=16_000, licence="CC-BY-4.0"),
+    **dict(source="Anna's recordings", consent={"statement": "Yes.", "by": "Anna", "date": "2025-01-01"}),
+    corpus_speaker="set/anna",
+)
 BERT = replace(
-    ANNA, id="bert", name="Bert", gender="male", age=None, traits=["rough", "warm"], genre=None, voice_type="bass",
-    vocal_range={"min": "C2", "max": "C4"}, pitch=PitchStatistics(40.0, 48.0, 60.0), bandwidth_hertz=8_000,
-    licence="CC-BY-SA-4.0", source="Bert's recordings", consent={"by": "Bert"}, corpus_speaker="", other={},
-)  # fmt: skip
+    ANNA,
+    **dict(id="bert", name="Bert", gender="male", age=None, traits=["rough", "warm"], genre=None, voice_type="bass"),
+    **dict(vocal_range={"min": "C2", "max": "C4"}, pitch=PitchStatistics(40.0, 48.0, 60.0), bandwidth_hertz=8_000),
+    **dict(licence="CC-BY-SA-4.0", source="Bert's recordings", consent={"by": "Bert"}, corpus_speaker="", other={}),
+)
 WEIGHTS = ("timbre", "spread", "centre", "contrast", "retrieval_frames")
 
 
@@ -69,8 +71,9 @@ def test_blend_voices_returns_one_of_the_two_exactly_at_share_0_and_1(anna, bert
         assert torch.equal(getattr(blend, name), getattr(one, name))
     states = [voice.decoder.state_dict() for voice in (blend, one)]
     assert all(torch.equal(states[0][name], states[1][name]) for name in states[1])
-    for field in ("gender", "age", "traits", "genre", "voice_type", "vocal_range", "pitch", "bandwidth_hertz",
-                  "licence", "source", "consent", "corpus_speaker"):  # fmt: skip
+    for field in """
+        gender age traits genre voice_type vocal_range pitch bandwidth_hertz licence source consent corpus_speaker
+    """.split():
         assert getattr(blend.card, field) == getattr(one.card, field)
 
 

@@ -10,12 +10,12 @@ from engine.voices.estimated_pitch import estimated_singing, estimated_speech
 
 # Ozaki et al. (2024): gender, spoken (mean of description and recitation) and sung, rounded to semitones
 PEOPLE = [
-    ("male", 46, 53), ("male", 47, 55), ("male", 43, 44), ("female", 57, 68), ("female", 55, 60), ("male", 46, 53),
-    ("male", 46, 53), ("female", 58, 65), ("female", 53, 58), ("male", 46, 51), ("female", 60, 66), ("male", 43, 54),
-    ("female", 56, 58), ("male", 43, 53), ("male", 44, 52), ("male", 47, 52), ("male", 49, 61), ("male", 47, 50),
-    ("male", 46, 52), ("male", 39, 58), ("female", 53, 60), ("male", 44, 49), ("male", 45, 46), ("female", 55, 65),
-    ("male", 47, 47), ("male", 46, 52), ("male", 44, 49), ("female", 55, 63), ("female", 58, 66), ("female", 54, 60),
-]  # fmt: skip
+    *(("male", 46, 53), ("male", 47, 55), ("male", 43, 44), ("female", 57, 68), ("female", 55, 60), ("male", 46, 53)),
+    *(("male", 46, 53), ("female", 58, 65), ("female", 53, 58), ("male", 46, 51), ("female", 60, 66), ("male", 43, 54)),
+    *(("female", 56, 58), ("male", 43, 53), ("male", 44, 52), ("male", 47, 52), ("male", 49, 61), ("male", 47, 50)),
+    *(("male", 46, 52), ("male", 39, 58), ("female", 53, 60), ("male", 44, 49), ("male", 45, 46), ("female", 55, 65)),
+    *(("male", 47, 47), ("male", 46, 52), ("male", 44, 49), ("female", 55, 63), ("female", 58, 66), ("female", 54, 60)),
+]
 
 
 def middle(median):
@@ -41,11 +41,11 @@ def test_estimated_singing_is_nearer_than_the_speech():
 @pytest.mark.parametrize(
     ("sung", "gender", "age", "spoken"),
     [
-        (55.43, "male", "adult", 46.2), (63.89, "female", "adult", 55.8), (55.43, None, None, 49.1),
-        (63.89, "other", None, 55.3), (67.0, "female", "child", 60.5),
-        (44.0, "male", "adult", 43.6), (50.0, "female", "adult", 50.0),  # nobody speaks above their song
+        *((55.43, "male", "adult", 46.2), (63.89, "female", "adult", 55.8), (55.43, None, None, 49.1)),
+        *((63.89, "other", None, 55.3), (67.0, "female", "child", 60.5)),
+        *((44.0, "male", "adult", 43.6), (50.0, "female", "adult", 50.0)),  # nobody speaks above their song
     ],
-)  # fmt: skip
+)
 def test_estimated_speech_of_known_people(sung, gender, age, spoken):
     assert estimated_speech(middle(sung), gender, age).median == pytest.approx(spoken, abs=0.06)
 
@@ -53,10 +53,11 @@ def test_estimated_speech_of_known_people(sung, gender, age, spoken):
 @pytest.mark.parametrize(
     ("spoken", "gender", "age", "sung"),
     [
-        (44.8, "male", "adult", 51.3), (50.72, "female", "adult", 60.1), (50.72, None, None, 57.2),
-        (60.5, "female", "child", 67.0), (58.0, "male", "adult", 58.0),  # nor sings below their speech
+        *((44.8, "male", "adult", 51.3), (50.72, "female", "adult", 60.1), (50.72, None, None, 57.2)),
+        (60.5, "female", "child", 67.0),
+        (58.0, "male", "adult", 58.0),  # nor sings below their speech
     ],
-)  # fmt: skip
+)
 def test_estimated_singing_of_known_people(spoken, gender, age, sung):
     assert estimated_singing(middle(spoken), gender, age).median == pytest.approx(sung, abs=0.06)
 

@@ -27,15 +27,13 @@ from engine.voices.voice import Voice, load_voice, save_voice
 from tests.cards import rewrite_card, update_card
 
 CARD = VoiceCard(
-    id="anna", name="Änna", gender="female", age=None, description="A clear voice.", base_language="de",
-    traits=["clear"], genre=None, voice_type="alto", vocal_range={"min": "F3", "max": "D5"},
-    pitch=PitchStatistics(53.0, 58.5, 70.0), bandwidth_hertz=16_000, licence="CC0-1.0", source="a test",
-    consent={"statement": "yes", "by": "Änna"}, training={"epochs": 5, "scores": [None]}, other={"mood": ["happy"]},
-)  # fmt: skip
-FILES = {
-    "card.json", "weights.safetensors", "statistics.json", "LICENCE.txt", "consent.json", "preview.wav",
-    "checksums.json",
-}  # fmt: skip
+    **dict(id="anna", name="Änna", gender="female", age=None, description="A clear voice.", base_language="de"),
+    **dict(traits=["clear"], genre=None, voice_type="alto", vocal_range={"min": "F3", "max": "D5"}),
+    **dict(pitch=PitchStatistics(53.0, 58.5, 70.0), bandwidth_hertz=16_000, licence="CC0-1.0", source="a test"),
+    **dict(consent={"statement": "yes", "by": "Änna"}, training={"epochs": 5, "scores": [None]}),
+    other={"mood": ["happy"]},
+)
+FILES = set("card.json weights.safetensors statistics.json LICENCE.txt consent.json preview.wav checksums.json".split())
 
 
 @pytest.fixture(scope="module")
@@ -134,9 +132,8 @@ def test_import_voice_restores_an_exported_voice_exactly(home, package, voices):
     assert card == CARD == load_card(voices / "anna")
     for name in ("weights.safetensors", "preview.wav", "card.json"):
         assert (voices / "anna" / name).read_bytes() == (home / name).read_bytes()
-    assert sorted(path.name for path in voices.rglob("*")) == [
-        "anna", "card.json", "preview.wav", "weights.safetensors",
-    ]  # fmt: skip
+    expected = ["anna", "card.json", "preview.wav", "weights.safetensors"]
+    assert sorted(path.name for path in voices.rglob("*")) == expected
     assert torch.equal(load_voice("anna", voices).timbre, load_voice(home).timbre)
     assert export_voice(voices / "anna", voices / "again.zip").read_bytes() == package.read_bytes()
 
@@ -335,14 +332,14 @@ OF_ANOTHER = "made (by|for) another version of the engine"
 AGAIN = r'^"[^"]*" is damaged; load it, or have it made, again.'
 BROKEN_WEIGHTS = "weights of the voice 'anna' are missing or damaged"
 MALFORMED_CARDS = (
-    {"id": "../../x"}, {"id": ".."}, {"id": "a/b"}, {"id": ""}, {"id": "con"}, {"name": 5}, {"name": "\x1b[2J"},
-    {"pitch": {"low": 1, "median": None, "high": 3}}, {"vocal_range": {"min": "A2"}}, {"traits": "x"},
-    {"bandwidth_hertz": 1e400}, {"consent": {"by": ["x"]}}, {"format": True},
-)  # fmt: skip
+    *({"id": "../../x"}, {"id": ".."}, {"id": "a/b"}, {"id": ""}, {"id": "con"}, {"name": 5}, {"name": "\x1b[2J"}),
+    *({"pitch": {"low": 1, "median": None, "high": 3}}, {"vocal_range": {"min": "A2"}}, {"traits": "x"}),
+    *({"bandwidth_hertz": 1e400}, {"consent": {"by": ["x"]}}, {"format": True}),
+)
 INVALID_CARDS = (
-    {"gender": "robot"}, {"genre": "metal"}, {"age": "999"}, {"base_language": "english"}, {"voice_type": "kazoo"},
-    {"description": "x" * 50_000}, {"traits": ["x" * 3_000]},
-)  # fmt: skip
+    *({"gender": "robot"}, {"genre": "metal"}, {"age": "999"}, {"base_language": "english"}, {"voice_type": "kazoo"}),
+    *({"description": "x" * 50_000}, {"traits": ["x" * 3_000]}),
+)
 PREVIEWS = (b"", b"<html>", b"RIFF\0\0\0\0WAVE", b"RIFF\0\0\0\0WAVEfmt " + bytes(40))
 REFUSED = {  # files in place of those of a package, fields in place of those of its card, or a change of its weights
     **{
@@ -353,12 +350,14 @@ REFUSED = {  # files in place of those of a package, fields in place of those of
     **{str(card)[:40]: ({"card.json": card}, rf"{AGAIN} {next(iter(card))}") for card in INVALID_CARDS},
     "a card of a later format": ({"card.json": {"format": 99}}, "later version"),
     "a consent that the card does not hold": (
-        {"consent.json": b'{"statement": "anybody may"}'}, "consent.json does not say what card.json says"
+        {"consent.json": b'{"statement": "anybody may"}'},
+        "consent.json does not say what card.json says",
     ),
     **{f"weights: {kind}": ({"weights.safetensors": data}, NO_WEIGHTS) for kind, data in HOSTILE_WEIGHTS.items()},
     **{
         f"{value} in {name}": (
-            lambda weights, name=name, value=value: weights[name].view(-1)[-1:].fill_(value), BROKEN_WEIGHTS
+            lambda weights, name=name, value=value: weights[name].view(-1)[-1:].fill_(value),
+            BROKEN_WEIGHTS,
         )
         for name in ("timbre", "decoder.leave.1.bias")
         for value in (float("nan"), float("inf"))
@@ -373,7 +372,7 @@ REFUSED = {  # files in place of those of a package, fields in place of those of
         f"a preview of {len(data)} bytes": ({"preview.wav": data}, 'preview in "made.zip" is not a short wave file')
         for data in PREVIEWS
     },
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("change", "match"), REFUSED.values(), ids=REFUSED)

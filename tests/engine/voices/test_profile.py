@@ -23,13 +23,13 @@ from engine.voices.profile import (
     read_profile,
 )
 
-FULL = {
-    "name": "Gökhan", "gender": "male", "age": "young adult", "description": "Bright.\nA tenor.", "base_language": "tr",
-    "traits": ["warm", "clear"], "genre": "r&b", "voice_type": "tenor", "vocal_range": {"min": "C3", "max": "Bb4"},
-    "licence": "CC0-1.0", "source": "Recorded at home.",
-    "consent": {"statement": "I agree.", "by": "Gökhan", "date": "2025-03-31"},
-    "mood": {"today": ["happy", 3, None, 0.5, True]},
-}  # fmt: skip
+FULL = (
+    {"name": "Gökhan", "gender": "male", "age": "young adult", "description": "Bright.\nA tenor."}
+    | {"base_language": "tr", "traits": ["warm", "clear"], "genre": "r&b", "voice_type": "tenor"}
+    | {"vocal_range": {"min": "C3", "max": "Bb4"}, "licence": "CC0-1.0", "source": "Recorded at home."}
+    | {"consent": {"statement": "I agree.", "by": "Gökhan", "date": "2025-03-31"}}
+    | {"mood": {"today": ["happy", 3, None, 0.5, True]}}
+)
 
 
 def problems(values):
@@ -52,12 +52,12 @@ def only(values, name):
 
 def test_read_profile_reads_every_field_of_a_full_profile():
     assert read_profile(FULL) == VoiceProfile(
-        name="Gökhan", gender="male", age="young adult", description="Bright.\nA tenor.", base_language="tr",
-        traits=("warm", "clear"), genre="r&b", voice_type="tenor", vocal_range={"min": "C3", "max": "Bb4"},
-        licence="CC0-1.0", source="Recorded at home.",
+        **dict(name="Gökhan", gender="male", age="young adult", description="Bright.\nA tenor.", base_language="tr"),
+        **dict(traits=("warm", "clear"), genre="r&b", voice_type="tenor", vocal_range={"min": "C3", "max": "Bb4"}),
+        **dict(licence="CC0-1.0", source="Recorded at home."),
         consent={"statement": "I agree.", "by": "Gökhan", "date": "2025-03-31"},
         other={"mood": {"today": ["happy", 3, None, 0.5, True]}},
-    )  # fmt: skip
+    )
 
 
 def test_profile_as_json_round_trips_a_full_profile():
@@ -204,11 +204,11 @@ def test_read_profile_names_the_faulty_part_of_a_vocal_range(vocal_range, names)
 
 
 def test_read_profile_reports_all_invalid_fields_at_once():
-    wrong = {
-        "name": 3, "gender": "x", "age": "x", "description": 3, "base_language": "x", "traits": 3, "genre": "x",
-        "voice_type": "x", "vocal_range": 3, "licence": 3, "source": 3, "consent": {"date": "x", "by": 3},
-        "mood": math.nan,
-    }  # fmt: skip
+    wrong = (
+        {"name": 3, "gender": "x", "age": "x", "description": 3, "base_language": "x", "traits": 3}
+        | {"genre": "x", "voice_type": "x", "vocal_range": 3, "licence": 3, "source": 3}
+        | {"consent": {"date": "x", "by": 3}, "mood": math.nan}
+    )
     assert set(problems(wrong)) == {*wrong.keys() - {"consent"}, "consent.date", "consent.by"}
 
 

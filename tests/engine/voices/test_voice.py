@@ -22,11 +22,11 @@ from engine.voices.voice import Voice, load_voice, save_voice
 from tests.cards import rewrite_card
 
 CARD = VoiceCard(
-    id="anna", name="Anna", gender="female", age="adult", description="A clear voice.", base_language="de",
-    traits=["clear", "warm", "natural"], genre="pop", voice_type="alto", vocal_range={"min": "F3", "max": "D5"},
-    pitch=PitchStatistics(53.0, 58.5, 70.0), bandwidth_hertz=16_000, licence="CC0-1.0", source="a test",
-    consent={"statement": "yes", "by": "Anna", "date": "2025-01-01"},
-)  # fmt: skip
+    **dict(id="anna", name="Anna", gender="female", age="adult", description="A clear voice.", base_language="de"),
+    **dict(traits=["clear", "warm", "natural"], genre="pop", voice_type="alto"),
+    **dict(vocal_range={"min": "F3", "max": "D5"}, pitch=PitchStatistics(53.0, 58.5, 70.0), bandwidth_hertz=16_000),
+    **dict(licence="CC0-1.0", source="a test", consent={"statement": "yes", "by": "Anna", "date": "2025-01-01"}),
+)
 
 
 def made(card: VoiceCard = CARD) -> Voice:
@@ -139,10 +139,10 @@ def test_load_voice_refuses_folders_without_a_voice(tmp_path):
 @pytest.mark.parametrize(
     "text",
     [
-        "", "{", "[]", "null", "7", "{}", '"anna"', '{"id": "anna"}', '{"pitch": 5}', "\udcff",
+        *("", "{", "[]", "null", "7", "{}", '"anna"', '{"id": "anna"}', '{"pitch": 5}', "\udcff"),
         json.dumps({"name": 3, "pitch": {}}),
     ],
-)  # fmt: skip
+)
 def test_load_voice_refuses_a_damaged_card_and_list_voices_skips_it(folder, text):
     (folder / "anna" / "card.json").write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(VoiceError, match=r"The card of the voice 'anna' is damaged"):
@@ -169,14 +169,17 @@ def nan_at_the_end(values: torch.Tensor) -> torch.Tensor:
     return values
 
 
+OF_OTHER_SHAPES = {"timbre": TIMBRE + 1, "spread": TIMBRE, "contrast": 1, "decoder.leave.1.bias": 3, "more": 1}
+
+
 @pytest.mark.parametrize(
     ("name", "change", "words"),
-    [(name, lambda _, shape=shape: torch.zeros(shape), OTHER) for name, shape in (
-        ("timbre", TIMBRE + 1), ("spread", TIMBRE), ("contrast", 1), ("decoder.leave.1.bias", 3), ("more", 1),
-    )]
-    + [(name, lambda _: None, OTHER) for name in ("timbre", "centre", "decoder.leave.1.bias")]
-    + [(name, nan_at_the_end, "are missing or damaged") for name in ("timbre", "spread", "decoder.leave.1.bias")],
-)  # fmt: skip
+    [
+        *((name, lambda _, shape=shape: torch.zeros(shape), OTHER) for name, shape in OF_OTHER_SHAPES.items()),
+        *((name, lambda _: None, OTHER) for name in ("timbre", "centre", "decoder.leave.1.bias")),
+        *((name, nan_at_the_end, "are missing or damaged") for name in ("timbre", "spread", "decoder.leave.1.bias")),
+    ],
+)
 def test_load_voice_refuses_weights_of_another_shape_or_name_missing_ones_and_nan(folder, name, change, words):
     path = folder / "anna" / "weights.safetensors"
     weights = load_file(path)

@@ -115,9 +115,8 @@ def test_named_take_shortens_the_recording_first_and_then_the_voice():
 def test_presets_are_saved_replaced_and_deleted_per_account(studio, other):
     assert save_preset(studio, studio.local, "  Dark   hall ", DARK) == "Dark hall"
     kept = find_preset(studio, studio.local, "Dark hall")
-    assert (kept.style, kept.settings, effects_of(kept.effects)) == (
-        "melodic", DARK.settings, EffectSettings(reverb=0.3),
-    )  # fmt: skip
+    expected = ("melodic", DARK.settings, EffectSettings(reverb=0.3))
+    assert (kept.style, kept.settings, effects_of(kept.effects)) == expected
     save_preset(studio, studio.local, "Dark hall", Preset("auto", {}, "hall"))
     save_preset(studio, studio.local, "änderung", Preset("auto", {}))
     assert find_preset(studio, studio.local, "Dark hall").effects == "hall"

@@ -51,12 +51,14 @@ def vocal(tmp_path):
 def looked_at(studio, audio, file_name="My vocal.wav", account=None) -> str:
     """The id of an analysis that is done."""
     task_id = start_analysis(studio, account or studio.local, audio, file_name)
-    context = WorkerContext(
-        studio.settings, studio.service, studio.database, studio.storage, VoiceCache(), Stopping(0.0),
-        structlog.get_logger(),
-    )  # fmt: skip
-    run_task(context, claim(studio.database, "worker", ["analysis"], 60))
+    analyse_next(studio)
     return task_id
+
+
+def analyse_next(studio) -> None:
+    parts = (studio.settings, studio.service, studio.database, studio.storage)
+    context = WorkerContext(*parts, VoiceCache(), Stopping(0.0), structlog.get_logger())
+    run_task(context, claim(studio.database, "worker", ["analysis"], 60))
 
 
 def view_of(studio, task_id, account=None):
@@ -259,11 +261,7 @@ def test_analyse_track_analyses_another_sound_track_of_a_film(studio, tmp_path):
     assert [(one.number, one.is_readable) for one in view.tracks.tracks] == [(1, True), (2, True)]
     assert view.summary.warning.startswith('"film.mkv" has 2 sound tracks. Track 1 is read')
     other = analyse_track(studio, studio.local, first, 2)
-    context = WorkerContext(
-        studio.settings, studio.service, studio.database, studio.storage, VoiceCache(), Stopping(0.0),
-        structlog.get_logger(),
-    )  # fmt: skip
-    run_task(context, claim(studio.database, "worker", ["analysis"], 60))
+    analyse_next(studio)
     view = view_of(studio, other)
     assert view.tracks.read == 2
     assert "sound tracks" not in (view.summary.warning or "")

@@ -38,8 +38,9 @@ def test_last_call_of_a_conversion_includes_all_its_settings(studio, recording):
     assert convert[:4] == ["curl", "-X", "POST", f"{ORIGIN}/convert"]
     assert convert[4:6] == ["-H", "Authorization: Bearer $TOKEN"]
     assert convert[7::2] == [
-        'audio=@"song.wav"', "model=koguchi", "preset=spoken", "transpose=auto", "generations_count=3", "likeness=0.8",
-    ]  # fmt: skip
+        *('audio=@"song.wav"', "model=koguchi", "preset=spoken", "transpose=auto", "generations_count=3"),
+        "likeness=0.8",
+    ]
     assert check[1] == f"{ORIGIN}/check-task/{task}"
 
 
@@ -77,8 +78,11 @@ def test_last_call_for_an_untrained_voice_sets_untrained(studio, recording, pack
     model = create_model(studio, studio.local, package())
     start_conversion(studio, studio.local, recording(), "song.wav", ConversionRequest(model, {}, untrained=True))
     assert calls(last_call(studio, studio.local))[0][7::2] == [
-        'audio=@"song.wav"', "model=mia", "untrained=true", "transpose=auto",  # which is 0 in a call that leaves it out
-    ]  # fmt: skip
+        'audio=@"song.wav"',
+        "model=mia",
+        "untrained=true",
+        "transpose=auto",  # which is 0 in a call that leaves it out
+    ]
 
 
 @pytest.mark.parametrize("name", ["it's; rm -rf ~.wav", '"quoted",;type=x.wav', "$(touch x)`y`.wav", "back\\slash.wav"])

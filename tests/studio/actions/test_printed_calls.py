@@ -81,11 +81,10 @@ def songs(draw: st.DrawFn) -> Song:
     more = draw(st.lists(parts(), max_size=2)) if "stem" in lanes else []
     files = [*sorted(lanes), *(name for name, _ in zip(more_lanes(), more, strict=False))]
     far_s = 2 * LARGEST_GIVEN_S
-    return Song(
-        draw(parts()), draw(parts()), draw(st.booleans()), draw(st.none() | st.floats(-far_s, far_s)),
-        draw(st.dictionaries(st.sampled_from(LANES), st.floats(SILENT_DB, 12.0))),
-        {name: f"{KEYS}/{name}" for name in files}, {name: draw(NAMES) for name in files}, tuple(more) or None,
-    )  # fmt: skip
+    offset_s = draw(st.none() | st.floats(-far_s, far_s))
+    faders = draw(st.dictionaries(st.sampled_from(LANES), st.floats(SILENT_DB, 12.0)))
+    keys, names = {name: f"{KEYS}/{name}" for name in files}, {name: draw(NAMES) for name in files}
+    return Song(draw(parts()), draw(parts()), draw(st.booleans()), offset_s, faders, keys, names, tuple(more) or None)
 
 
 FORMS = st.builds(
@@ -137,11 +136,9 @@ def replayed(form: Form) -> Conversion:
     request = read_conversion(fields, fields.text("model"))
     fields.check()
     song = None if request.song is None else request.song.record(KEYS)
-    return Conversion(
-        INPUT, request.settings, audio.name, preset=request.preset, effects=request.effects,
-        untrained=request.untrained, track=track, song=song,
-        form=None if request.form == PUBLISHED else request.form,
-    )  # fmt: skip
+    asked = {"preset": request.preset, "effects": request.effects, "untrained": request.untrained, "track": track}
+    form = None if request.form == PUBLISHED else request.form
+    return Conversion(INPUT, request.settings, audio.name, song=song, form=form, **asked)
 
 
 def compared(asked: Conversion) -> dict[str, object]:
@@ -265,10 +262,10 @@ def test_curl_sends_what_was_meant(studio, tmp_path_factory, received, name):
     subprocess.run(["sh", "-c", command], cwd=folder, env=environment, stdin=subprocess.DEVNULL, check=True)
     sent = email.parser.BytesParser(policy=email.policy.HTTP).parsebytes(forms[-1])
     form = {part.get_param("name", header="content-disposition"): part.get_content() for part in sent.iter_parts()}
-    assert form == {
-        "audio": b"RIFF", "model": "koguchi", "effects": '{"reverb": 0.2}', "transpose": "auto", "likeness": "0.25",
-        "rate": "48000",
-    }  # fmt: skip
+    assert form == (
+        {"audio": b"RIFF", "model": "koguchi", "effects": '{"reverb": 0.2}', "transpose": "auto"}
+        | {"likeness": "0.25", "rate": "48000"}
+    )
     assert [path.name for path in folder.iterdir()] == [name]
 
 

@@ -166,10 +166,10 @@ def paired(folder, *files: str) -> dict[str, str | None]:
 def test_models_in_pairs_the_folders_of_rvc(tmp_path):
     """weights and logs lie apart; of the two indexes only the added one holds vectors."""
     index = "logs/mia/added_IVF256_Flat_nprobe_1_mia_v2.index"
-    assert paired(
-        tmp_path, "weights/mia.pth", "weights/leo.pth", index, "logs/mia/trained_IVF256_Flat_nprobe_1_mia_v2.index",
-        "logs/mia/G_2333333.pth", "logs/mia/D_2333333.pth", "logs/leo/added_IVF64_Flat_nprobe_1_leo_v1.index",
-    ) == {"weights/leo.pth": "logs/leo/added_IVF64_Flat_nprobe_1_leo_v1.index", "weights/mia.pth": index}  # fmt: skip
+    index_of_leo = "logs/leo/added_IVF64_Flat_nprobe_1_leo_v1.index"
+    trained = ["logs/mia/trained_IVF256_Flat_nprobe_1_mia_v2.index", "logs/mia/G_2333333.pth", "logs/mia/D_2333333.pth"]
+    found = paired(tmp_path, "weights/mia.pth", "weights/leo.pth", index, *trained, index_of_leo)
+    assert found == {"weights/leo.pth": index_of_leo, "weights/mia.pth": index}
 
 
 def test_models_in_pairs_the_checkpoints_of_applio(tmp_path):

@@ -14,11 +14,11 @@ from studio.store.records.conversion import Conversion
 from studio.store.records.voices import Blend, EstimateAsked, Nothing, ReportAsked, Teaching, Training
 from studio.store.tasks import counts, find
 
-ASKED = {
-    CONVERSION: Conversion("input.wav", {}, "vocal.wav"), TRAINING: Training(3), REPORT: ReportAsked(),
-    BLEND: Blend("kathleen", "koguchi", 0.5, "Both"), TEACHING: Teaching("mia", "Mia", 40, ()),
-    ESTIMATE: EstimateAsked(), CHECKUP: Nothing(), ANALYSIS: Analysis("input.wav", "vocal.wav"),
-}  # fmt: skip
+ASKED = (
+    {CONVERSION: Conversion("input.wav", {}, "vocal.wav"), TRAINING: Training(3), REPORT: ReportAsked()}
+    | {BLEND: Blend("kathleen", "koguchi", 0.5, "Both"), TEACHING: Teaching("mia", "Mia", 40, ())}
+    | {ESTIMATE: EstimateAsked(), CHECKUP: Nothing(), ANALYSIS: Analysis("input.wav", "vocal.wav")}
+)
 MOST = {CONVERSION: 3, TRAINING: 2, ANALYSIS: 20, BLEND: 4, TEACHING: 2}  # of an account; the others are not limited
 CALL = Idempotency("call", "key", "fingerprint")
 

@@ -27,9 +27,7 @@ from studio.commands.program import installed_name
 from tests.command_line import assert_one_sentence, run
 
 RATE = 44_100
-API_FIELDS = {
-    "id", "name", "gender", "age", "description", "base_language", "traits", "genre", "voice_type", "vocal_range",
-}  # fmt: skip
+API_FIELDS = set("id name gender age description base_language traits genre voice_type vocal_range".split())
 
 
 def vocal(seconds: float) -> np.ndarray:
@@ -72,10 +70,10 @@ def test_convert_numbers_the_paths_of_several_takes(here, source):
 @pytest.mark.parametrize(
     ("output", "made"),
     [
-        ("results", "results/vocal.kathleen.wav"), ("new/folder/", "new/folder/vocal.kathleen.wav"),
-        ("{voice}/{name}-{take}", "kathleen/vocal-1.wav"), ("to/{name}.flac", "to/vocal.flac"),
+        *(("results", "results/vocal.kathleen.wav"), ("new/folder/", "new/folder/vocal.kathleen.wav")),
+        *(("{voice}/{name}-{take}", "kathleen/vocal-1.wav"), ("to/{name}.flac", "to/vocal.flac")),
     ],
-)  # fmt: skip
+)
 def test_convert_output_is_a_folder_or_a_template(here, source, output, made):
     (here / "results").mkdir()
     assert run("convert", source, "-o", output).stdout == f"{made}\n"

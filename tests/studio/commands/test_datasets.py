@@ -72,18 +72,18 @@ def test_create_makes_a_dataset_of_a_zip_under_an_id_of_its_name(home, package):
 
 
 def test_create_prefers_options_to_the_profile_in_the_package(home, package):
-    result = run(
-        "create", package, "--name", "Anna", "--gender", "female", "--age", "young adult", "--description", "Clear.",
-        "--base-language", "de", "--traits", "clear, warm,", "--genre", "pop", "--voice-type", "alto",
-        "--licence", "CC0-1.0", "--credit", "Anna", "--consent-statement", "Yes.", "--consent-date", "2025-01-31",
-    )  # fmt: skip
+    names = "--name Anna --gender female --description Clear. --base-language de --genre pop --voice-type alto".split()
+    more = ["--age", "young adult", "--traits", "clear, warm,"]
+    rights = "--licence CC0-1.0 --credit Anna --consent-statement Yes. --consent-date 2025-01-31".split()
+    result = run("create", package, *names, *more, *rights)
     assert result.stdout == "anna\n", result.stderr
     kept = json.loads((home / "datasets" / "anna" / "model.json").read_text(encoding="utf-8"))
-    assert kept == {
-        "name": "Anna", "gender": "female", "age": "young adult", "description": "Clear.", "base_language": "de",
-        "traits": ["clear", "warm"], "genre": "pop", "voice_type": "alto", "licence": "CC0-1.0", "source": "Anna",
-        "consent": {"statement": "Yes.", "by": "Gökhan", "date": "2025-01-31"}, "mood": "happy",
-    }  # fmt: skip
+    assert kept == (
+        {"name": "Anna", "gender": "female", "age": "young adult", "description": "Clear."}
+        | {"base_language": "de", "traits": ["clear", "warm"], "genre": "pop", "voice_type": "alto"}
+        | {"licence": "CC0-1.0", "source": "Anna"}
+        | {"consent": {"statement": "Yes.", "by": "Gökhan", "date": "2025-01-31"}, "mood": "happy"}
+    )
 
 
 def test_create_takes_recordings_and_folders_with_a_name(home, here):

@@ -274,19 +274,25 @@ def dry_level(session):
     return 10 * np.log10(np.mean(dry**2) / np.mean(sung**2))
 
 
-@pytest.mark.parametrize(("gains", "channel", "level_db"), [
-    ((0.0, 1.0), "2", 0.0), ((0.0, 1.0), "mix", -6.02), ((1.0,), "1", 0.0), ((0.5, 0.5, 1.0), "3", 0.0),
-    ((1.0, 1.0, 0.0), "mix", 0.0), ((1.0, 0.5), "2", -6.02),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("gains", "channel", "level_db"),
+    [
+        *(((0.0, 1.0), "2", 0.0), ((0.0, 1.0), "mix", -6.02), ((1.0,), "1", 0.0), ((0.5, 0.5, 1.0), "3", 0.0)),
+        *(((1.0, 1.0, 0.0), "mix", 0.0), ((1.0, 0.5), "2", -6.02)),
+    ],
+)
 def test_live_takes_the_input_that_is_chosen(home, monkeypatch, tmp_path, gains, channel, level_db):
     sing(Card(ends_after=20, gains=gains), monkeypatch, "--record", tmp_path, "--channel", channel)
     assert dry_level(tmp_path) == pytest.approx(level_db, abs=0.1)
 
 
-@pytest.mark.parametrize(("channel", "said"), [
-    ("1", "Input 1 is silent; your microphone is in input 2: choose Input 2. Start again with --channel 2."),
-    ("mix", "Your microphone is in input 2, and the mix with the silent inputs makes it softer: choose Input 2."),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("channel", "said"),
+    [
+        ("1", "Input 1 is silent; your microphone is in input 2: choose Input 2. Start again with --channel 2."),
+        ("mix", "Your microphone is in input 2, and the mix with the silent inputs makes it softer: choose Input 2."),
+    ],
+)
 def test_live_names_the_input_that_sounds_where_the_chosen_one_is_silent(home, monkeypatch, channel, said):
     done = sing(Card(ends_after=150, gains=(0.0, 1.0)), monkeypatch, "--channel", channel)
     assert done.output.count(said) == 1

@@ -29,17 +29,19 @@ def song(tmp_path, monkeypatch) -> Path:
 @pytest.mark.parametrize(
     "as_pasted",
     [
-        "{path}", "'{path}'", '"{path}"', ' "{path}" ', "“{path}”", "{path}\n", "\u202a{path}\ufeff", "file://{url}",
-        "FILE://localhost{url}", "file:{url}", "'file://{url}'", "{escaped}", "~/my songs/{name}",
-        "'~/my songs/{name}'", "../my songs/{name}", "{decomposed}",
+        *("{path}", "'{path}'", '"{path}"', ' "{path}" ', "“{path}”", "{path}\n", "\u202a{path}\ufeff", "file://{url}"),
+        *("FILE://localhost{url}", "file:{url}", "'file://{url}'", "{escaped}", "~/my songs/{name}"),
+        *("'~/my songs/{name}'", "../my songs/{name}", "{decomposed}"),
     ],
-)  # fmt: skip
+)
 def test_commands_read_a_path_as_it_is_pasted(song, as_pasted):
     given = as_pasted.format(
-        path=song, url=song.as_uri().removeprefix("file://"), name=song.name,
+        path=song,
+        url=song.as_uri().removeprefix("file://"),
+        name=song.name,
         escaped=str(song).replace(" ", "\\ ").replace("(", "\\(").replace(")", "\\)"),
         decomposed=str(song).replace("ü", "u\u0308"),
-    )  # fmt: skip
+    )
     done = run("verify", given, "--json")
     assert done.exit_code == 0, done.output
     assert Path(json.loads(done.stdout)["file"]).samefile(song)
@@ -61,11 +63,11 @@ def test_commands_name_a_file_on_another_machine(song):
 @pytest.mark.parametrize(
     "command",
     [
-        ("convert", "SONG", "-o"), ("mix", "SONG", "SONG", "-o"), ("analyse", "SONG", "--csv"),
-        ("analyse", "SONG", "--plot"), ("report", "SONG", "--plot"), ("voices", "export", "koguchi", "-o"),
-        ("live", "--input", "SONG", "--output"), ("comp", "SONG", "SONG", "-o"), ("projects", "export", "a", "-o"),
+        *(("convert", "SONG", "-o"), ("mix", "SONG", "SONG", "-o"), ("analyse", "SONG", "--csv")),
+        *(("analyse", "SONG", "--plot"), ("report", "SONG", "--plot"), ("voices", "export", "koguchi", "-o")),
+        *(("live", "--input", "SONG", "--output"), ("comp", "SONG", "SONG", "-o"), ("projects", "export", "a", "-o")),
     ],
-)  # fmt: skip
+)
 def test_commands_refuse_a_result_that_is_no_file_before_any_work(song, command, output):
     """With --overwrite, `-o /dev/null` would have put a file in its place."""
     os.mkfifo("pipe")

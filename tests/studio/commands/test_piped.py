@@ -69,10 +69,10 @@ def test_results_that_are_named_by_a_folder_have_the_format_that_is_asked_for(he
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (("--takes", 2), "one take"), (("--json",), "--json does not go"), (("--dry-run",), "--dry-run does not go"),
-        (("--skip-existing",), "--skip-existing does not go"), (("b.wav",), "one recording"),
+        *((("--takes", 2), "one take"), (("--json",), "--json does not go"), (("--dry-run",), "--dry-run does not go")),
+        *((("--skip-existing",), "--skip-existing does not go"), (("b.wav",), "one recording")),
     ],
-)  # fmt: skip
+)
 def test_convert_refuses_what_standard_output_cannot_hold_before_any_work(arguments, reason):
     soundfile.write("b.wav", buzz(), RATE)
     done = run("convert", "-", *arguments, "-o", "-", given=as_ffmpeg_pipes_it(buzz()))

@@ -78,9 +78,8 @@ def test_presets_show_prints_what_the_programs_own_set():
     assert (melodic["style"], melodic["settings"]["accent"]) == ("melodic", 1.0)
     styles = json.loads(run("presets", "show", "auto").stdout)["settings"]
     assert styles["melodic"] == melodic["settings"]
-    assert {style: values["likeness"] for style, values in styles.items()} == {
-        "melodic": 1.0, "rhythmic": 0.8, "spoken": 0.8,
-    }  # fmt: skip
+    expected = {"melodic": 1.0, "rhythmic": 0.8, "spoken": 0.8}
+    assert {style: values["likeness"] for style, values in styles.items()} == expected
 
 
 def test_presets_lists_shows_and_deletes_a_preset(project, tmp_path):

@@ -20,9 +20,9 @@ def test_report_lines_write_out_each_remedy_once():
 
 def test_report_lines_list_what_was_left_out_with_the_reason():
     report = DataReport(
-        "pass", (), (), 0.0, 0.0, 0.0, {}, None, None, None, None, None, None, None, None, None, None, None,
+        *("pass", (), (), 0.0, 0.0, 0.0, {}, None, None, None, None, None, None, None, None, None, None, None),
         (LeftOut("notes.txt", NOT_AUDIO),),
-    )  # fmt: skip
+    )
     assert list(report_lines(report))[1:] == ["note  notes.txt: This file is left out, since it is not audio."]
     many = replace(report, left_out=tuple(LeftOut(f"{number}.txt", NOT_AUDIO) for number in range(25)))
     assert list(report_lines(many))[-1].strip() == "and 5 more files left out; report --json lists them all"

@@ -80,9 +80,11 @@ def test_results_never_replace_a_recording_even_when_files_may_be_overwritten():
 
 @pytest.mark.parametrize(
     ("output", "count", "sentence"),
-    [("x.wav", 2, "several recordings"), ("{nobody}", 1, "{name}, {voice}, {take}"), ("{", 1, "template"),
-     ("{}", 1, "template"), ("{name.nothing}", 1, "template")],
-)  # fmt: skip
+    [
+        *(("x.wav", 2, "several recordings"), ("{nobody}", 1, "{name}, {voice}, {take}"), ("{", 1, "template")),
+        *(("{}", 1, "template"), ("{name.nothing}", 1, "template")),
+    ],
+)
 def test_check_refuses_names_that_do_not_fit(output, count, sentence):
     with pytest.raises(SettingsError, match=sentence):
         ResultNames(output).check([SONG] * count)

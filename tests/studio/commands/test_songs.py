@@ -68,10 +68,8 @@ def test_convert_separate_needs_the_fetched_network_and_writes_both_stems(stems,
 
 def test_convert_keeps_a_song_as_a_project_with_all_its_lanes(stems, vocal, tmp_path):
     harmony = save(tmp_path / "harmony.wav", vocal(4.0, 300.0).astype(np.float32))
-    told = run(
-        "convert", stems[0], "--voice", "koguchi", "--backing", stems[1], "--stem", f"{harmony}=kathleen",
-        "--stem", f"{harmony}=keep", "--project", "Night", "--json",
-    )  # fmt: skip
+    more = ["--stem", f"{harmony}=kathleen", "--stem", f"{harmony}=keep", "--project", "Night", "--json"]
+    told = run("convert", stems[0], "--voice", "koguchi", "--backing", stems[1], *more)
     [song] = json.loads(told.stdout)["conversions"]
     assert list(song["files"]) == ["mix", "vocal", "backing", "stem", "stem3"]
     assert song["files"]["stem3"].endswith("vocal.koguchi.stem3.wav")

@@ -54,11 +54,11 @@ def trainings(recordings, monkeypatch, computed_on):
         asked.append((dataset, plan))
         computed_on.append(device)
         report(0.5, "epoch 5 of 10")
-        history = {
-            "state": "completed", "ceiling": plan.epochs, "epochs": [{"epoch": 10}], "format": TRAINING_FORMAT,
-            "evaluations": [{"epoch": 8, "likeness": 0.81, "pitch_error_cents": 12.0, "score": 1.0, "folder": "8"}],
-            "events": [{"epoch": 9, "text": "Nothing has improved since epoch 8."}],
-        }  # fmt: skip
+        history = (
+            {"state": "completed", "ceiling": plan.epochs, "epochs": [{"epoch": 10}], "format": TRAINING_FORMAT}
+            | {"evaluations": [{"epoch": 8, "likeness": 0.81, "pitch_error_cents": 12.0, "score": 1.0, "folder": "8"}]}
+            | {"events": [{"epoch": 9, "text": "Nothing has improved since epoch 8."}]}
+        )
         (dataset.folder / "training").mkdir(exist_ok=True)
         (dataset.folder / "training" / "history.json").write_text(json.dumps(history))
         voice = load_voice("kathleen")

@@ -119,11 +119,9 @@ def double_click(tmp_path):
         program("uv", f'case "$*" in *--bin*) echo "{programs}" ;; *) exit {int(fails)} ;; esac')
         program("timbre-studio", "exit 0")
         path = f"{programs}{os.pathsep}{os.environ['PATH']}"
-        done = subprocess.run(
-            [project / "studio" / "deploy" / "Timbre-Studio.command"],
-            env=os.environ | {"PATH": path, "HOME": str(tmp_path)}, input="\n", capture_output=True, text=True,
-            check=False, cwd=tmp_path,
-        )  # fmt: skip
+        environment = os.environ | {"PATH": path, "HOME": str(tmp_path)}
+        command, options = project / "studio" / "deploy" / "Timbre-Studio.command", {"cwd": tmp_path, "input": "\n"}
+        done = subprocess.run([command], env=environment, capture_output=True, text=True, check=False, **options)
         said = (tmp_path / "said").read_text().splitlines()
         return done, [line.removeprefix(f"{project}: ") for line in said]
 

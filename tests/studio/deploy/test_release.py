@@ -20,8 +20,8 @@ ROOT = Path(__file__).parents[3]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 NAME = f"timbre_studio-{PROJECT['version']}-py3-none-any.whl"
 ADDRESS = f"https://files.example.org/{NAME}"
-FILES = ["pinokio/install.json", "pinokio/pinokio.js", "pinokio/reset.json", "pinokio/start.json",
-         "timbre-studio.json", "timbre-studio.rb"]  # fmt: skip
+FILES = [*(f"pinokio/{name}" for name in ("install.json", "pinokio.js", "reset.json", "start.json"))]
+FILES += ["timbre-studio.json", "timbre-studio.rb"]
 
 
 def release(wheel: Path, address: str, out: Path) -> subprocess.CompletedProcess[str]:
@@ -60,8 +60,7 @@ def test_release_names_no_host_but_those_that_were_given(released):
 def test_scoop_manifest_has_the_fields_of_its_schema(released):
     made = read(released, "timbre-studio.json")
     assert {"version", "description", "homepage", "license", "url", "hash", "bin"} <= set(made)  # which Scoop wants
-    assert set(made) <= {"version", "description", "homepage", "license", "url", "hash", "bin", "depends", "installer",
-                         "shortcuts"}  # fmt: skip
+    assert set(made) <= set("version description homepage license url hash bin depends installer shortcuts".split())
     assert (made["version"], made["license"]) == (PROJECT["version"], "Apache-2.0")
     assert (made["url"], made["hash"]) == (ADDRESS, released.digest)
     assert re.fullmatch(r"(main/)?[\w.-]+", made["depends"])
@@ -120,9 +119,9 @@ def test_pinokio_starts_the_studio_and_finds_its_address(released, tmp_path, hom
     [event] = shell["params"]["on"]
     environment = os.environ | {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
     process = subprocess.Popen(
-        ["sh", "-c", "exec " + line.replace("{{port}}", "0")], env=environment, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True,
-    )  # fmt: skip
+        ["sh", "-c", "exec " + line.replace("{{port}}", "0")],
+        **dict(env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True),
+    )
     with process:
         address = next(match for said in process.stdout if (match := re.search(event["event"].strip("/"), said)))
         assert found["params"]["url"] == "{{input.event[1]}}"

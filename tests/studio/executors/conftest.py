@@ -54,10 +54,11 @@ class Installation:
 
     def context(self, **changed: Any) -> WorkerContext:
         """What a worker in this process works with."""
-        given = {
-            "settings": self.settings, "service": self.service, "database": self.database, "storage": self.storage,
-            "voices": VoiceCache(), "stopping": Stopping(self.service.grace_s), "log": structlog.get_logger(),
-        }  # fmt: skip
+        given = (
+            {"settings": self.settings, "service": self.service, "database": self.database}
+            | {"storage": self.storage}
+            | {"voices": VoiceCache(), "stopping": Stopping(self.service.grace_s), "log": structlog.get_logger()}
+        )
         return WorkerContext(**given | changed)
 
     def submit_conversion(

@@ -224,10 +224,10 @@ def test_sweep_deletes_abandoned_uploads_and_temporary_folders(database, storage
 
 def test_sweep_keeps_what_the_data_folder_held_before(database, storage, me):
     """With the home folder as data folder, its own drafts, tasks and work/incoming were deleted."""
-    theirs = [
-        "drafts/novel/chapter.txt", "tasks/2024/list.txt", "work/incoming/parcel/a.txt", "work/outgoing/b.txt",
-        "work/page/notes.txt", "work/page/tmp.txt", "trainings/marathon.txt", "packages/wool.txt",
-    ]  # fmt: skip
+    theirs = """
+        drafts/novel/chapter.txt tasks/2024/list.txt work/incoming/parcel/a.txt work/outgoing/b.txt
+        work/page/notes.txt work/page/tmp.txt trainings/marathon.txt packages/wool.txt
+    """.split()
     for name in theirs:
         storage.put_bytes(b"ours", name)
         path = storage.scratch.parent / name

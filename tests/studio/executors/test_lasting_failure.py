@@ -18,6 +18,6 @@ def test_lasting_trouble_is_logged_once_until_it_changes_and_when_it_is_over():
     trouble.met(ValueError("a bug"))
     said = [(call.method_name, call.kwargs["event"], call.kwargs.get("reason")) for call in kept.calls]
     assert said == [
-        ("warning", "claim_failed", "Gone."), ("error", "claim_failed", None), ("info", "claim_failed_over", None),
+        *(("warning", "claim_failed", "Gone."), ("error", "claim_failed", None), ("info", "claim_failed_over", None)),
         ("error", "claim_failed", None),
-    ]  # fmt: skip
+    ]

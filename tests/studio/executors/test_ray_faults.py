@@ -73,11 +73,11 @@ class Place:
     services: list[TrialService] = field(default_factory=list)
 
     def settings(self, cluster: TrialCluster) -> dict[str, Any]:
-        return {
-            "executor": "ray", "ray_address": cluster.address, "database_url": self.database_url, "page": "off",
-            "storage_url": self.storage_url, "lease_s": LEASE_S, "threads": 1, "grace_s": 5,
-            "submissions_per_minute": 100_000, "ray_trainings": 1,
-        }  # fmt: skip
+        return (
+            {"executor": "ray", "ray_address": cluster.address, "database_url": self.database_url}
+            | {"page": "off", "storage_url": self.storage_url, "lease_s": LEASE_S, "threads": 1, "grace_s": 5}
+            | {"submissions_per_minute": 100_000, "ray_trainings": 1}
+        )
 
     def ask(self, statement: str) -> list[tuple[Any, ...]]:
         with psycopg.connect(self.database_url, autocommit=True) as connection:

@@ -21,9 +21,9 @@ def test_look_does_what_is_due_and_logs_a_lasting_failure_once():
             watching.look()
     assert due == []
     assert [(one["event"], one["log_level"]) for one in said] == [
-        ("attended", "info"), ("tests_not_looked_after", "error"), ("tests_not_looked_after", "warning"),
-        ("tests_not_looked_after_over", "info"), ("attended", "info"),
-    ]  # fmt: skip
+        *(("attended", "info"), ("tests_not_looked_after", "error"), ("tests_not_looked_after", "warning")),
+        *(("tests_not_looked_after_over", "info"), ("attended", "info")),
+    ]
 
 
 def test_thread_looks_until_it_is_stopped(monkeypatch):

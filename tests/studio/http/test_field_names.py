@@ -10,9 +10,11 @@ KNOWN = ("likeness", "accent", "generations_count", "base_language")
 
 @pytest.mark.parametrize(
     ("given", "meant"),
-    [("likenes", "likeness"), ("LIKENESS", "likeness"), ("generationsCount", "generations_count"),
-     ("language", "base_language"), ("áccent", "accent")],
-)  # fmt: skip
+    [
+        *(("likenes", "likeness"), ("LIKENESS", "likeness"), ("generationsCount", "generations_count")),
+        *(("language", "base_language"), ("áccent", "accent")),
+    ],
+)
 def test_unknown_fields_names_the_field_that_was_meant(given, meant):
     problems = unknown_fields([given], KNOWN).problems
     assert problems == ((given, f"{given} is not a field of this call: did you mean {meant}?"),)

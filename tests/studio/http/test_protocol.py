@@ -76,10 +76,8 @@ def test_bounded_protocol_accepts_large_heads_and_bodies_in_one_piece(bare):
 @contextmanager
 def served(app, **settings) -> Iterator[socket.socket]:
     """A connection to a server of this app, with its timers."""
-    config = uvicorn.Config(
-        app, http=http_protocol.BoundedProtocol, ws=http_protocol.BoundedWebSocket, log_config=None, access_log=False,
-        lifespan="off", **settings,
-    )  # fmt: skip
+    settings |= {"http": http_protocol.BoundedProtocol, "ws": http_protocol.BoundedWebSocket}
+    config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="off", **settings)
     server = uvicorn.Server(config)
     listener = socket.create_server(("127.0.0.1", 0))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})

@@ -48,16 +48,17 @@ def test_say_writes_numbers_as_the_language_does(german):
 
 
 def test_say_chooses_singular_or_plural_by_the_count(german):
-    assert [german.say(ntr("{count} take of {name}", "{count} takes of {name}", count=count, name="Mia"))
-            for count in (1, 2)] == ["1 Take von Mia", "2 Takes von Mia"]  # fmt: skip
+    assert [
+        german.say(ntr("{count} take of {name}", "{count} takes of {name}", count=count, name="Mia"))
+        for count in (1, 2)
+    ] == ["1 Take von Mia", "2 Takes von Mia"]
 
 
 def test_say_uses_the_plural_forms_of_the_language(tmp_path):
     with catalogue(tmp_path, "ar", ARABIC):
         say = translator("ar").say
-        assert [say(ntr("{count} take", "{count} takes", count=count)) for count in (0, 1, 2, 3, 11, 100)] == [
-            "لا مقاطع", "مقطع", "مقطعان", "3 مقاطع", "11 مقطعًا", "100 مقطع",
-        ]  # fmt: skip
+        expected = ["لا مقاطع", "مقطع", "مقطعان", "3 مقاطع", "11 مقطعًا", "100 مقطع"]
+        assert [say(ntr("{count} take", "{count} takes", count=count)) for count in (0, 1, 2, 3, 11, 100)] == expected
 
 
 def test_say_joins_texts_as_the_language_does(german):
@@ -75,8 +76,10 @@ def test_say_falls_back_to_english(tmp_path):
 
 def test_say_all_says_the_texts_in_plain_data(german):
     assert german.say_all({"label": tr("Convert"), "names": ("Convert", [tr("Convert")]), "n": 1.5}) == {
-        "label": "Umwandeln", "names": ["Convert", ["Umwandeln"]], "n": 1.5,
-    }  # fmt: skip
+        "label": "Umwandeln",
+        "names": ["Convert", ["Umwandeln"]],
+        "n": 1.5,
+    }
 
 
 def test_say_as_text_finds_texts_that_have_become_plain_strings(german):

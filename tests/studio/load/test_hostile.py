@@ -52,13 +52,13 @@ def test_course_keeps_bounds_only_if_nothing_was_wrong():
 @pytest.mark.parametrize(
     ("status", "said", "is_right"),
     [
-        (422, {"code": "invalid", "detail": "No."}, True), (503, {"code": "busy", "detail": "Later."}, True),
-        (507, {"code": "disk_full", "detail": "Full."}, True), (200, {}, False),
-        (500, {"code": "a", "detail": "b"}, False), (503, {}, False),
-        (422, {"code": "invalid"}, False), (422, {"code": "a", "detail": "x" * 5_000}, False),
+        *((422, {"code": "invalid", "detail": "No."}, True), (503, {"code": "busy", "detail": "Later."}, True)),
+        *((507, {"code": "disk_full", "detail": "Full."}, True), (200, {}, False)),
+        *((500, {"code": "a", "detail": "b"}, False), (503, {}, False)),
+        *((422, {"code": "invalid"}, False), (422, {"code": "a", "detail": "x" * 5_000}, False)),
         (422, {"code": "a", "detail": "Traceback (most recent call last)"}, False),
     ],
-)  # fmt: skip
+)
 def test_attack_is_right_only_with_a_short_reason(status, said, is_right):
     answer = httpx.Response(status, json=said)
     assert (not Attack("songs", "malformed", "POST", "/convert").wrong(answer)) == is_right

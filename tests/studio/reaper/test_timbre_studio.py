@@ -38,10 +38,10 @@ def as_python(value: object) -> object:
 @pytest.mark.parametrize(
     "value",
     [
-        "", "plain", 'quotes " and \\ and /', "Zoë 声 🎤", "\n\t\r\b\f\x01", 0, -12.5, 1e-7, 6.02e23, True, False,
-        [], [1, [2, ["3"]]], {"a": {"b": [True, {"c": "d"}]}}, [{"id": "mia", "name": "Mia"}],
+        *("", "plain", 'quotes " and \\ and /', "Zoë 声 🎤", "\n\t\r\b\f\x01", 0, -12.5, 1e-7, 6.02e23, True, False),
+        *([], [1, [2, ["3"]]], {"a": {"b": [True, {"c": "d"}]}}, [{"id": "mia", "name": "Mia"}]),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("ascii_only", [True, False])
 def test_decoded_reads_json(value, ascii_only):
     for text in (json.dumps(value, ensure_ascii=ascii_only), json.dumps(value, indent=2, ensure_ascii=ascii_only)):
@@ -119,9 +119,8 @@ class PretendedReaper:
         self.deferred: list[Callable[[], None]] = []
         self.takes = [{"source": file, "D_STARTOFFS": 1.5, "D_VOL": 0.5, "D_PAN": -0.25, "D_PLAYRATE": 0.9}]
         self.item_is_there, self.is_section, self.menu, self.undo = True, False, "", ""
-        lua.globals()["gfx"] = lua.table_from({
-            "init": lambda *_: 1, "quit": lambda: None, "mouse_x": 0, "mouse_y": 0, "showmenu": self._show_menu(chosen),
-        })  # fmt: skip
+        window = {"init": lambda *_: 1, "quit": lambda: None, "mouse_x": 0, "mouse_y": 0}
+        lua.globals()["gfx"] = lua.table_from(window | {"showmenu": self._show_menu(chosen)})
         calls = {
             "ShowMessageBox": lambda text, *_: self.said.append(text),
             "GetOS": lambda: "Other",

@@ -9,9 +9,9 @@ from engine.errors import SettingsError
 from studio.settings.proxies import certificates, proxy_for, unusable_variables, without_proxies
 
 UNUSABLE = [
-    "socks5://127.0.0.1:9", "socks5h://127.0.0.1:9", "socks4://127.0.0.1:9", "ftp://127.0.0.1:9", "direct://",
-    "http://[::1", "http://127.0.0.1:port", "http://a..b:1", f"http://{'x' * 80}:1",
-]  # fmt: skip
+    *("socks5://127.0.0.1:9", "socks5h://127.0.0.1:9", "socks4://127.0.0.1:9", "ftp://127.0.0.1:9", "direct://"),
+    *("http://[::1", "http://127.0.0.1:port", "http://a..b:1", f"http://{'x' * 80}:1"),
+]
 USABLE = ["http://127.0.0.1:9", "https://proxy.test:3128", "127.0.0.1:9", "http://me:p@ss@proxy.test", " proxy.test "]
 
 
@@ -57,9 +57,11 @@ def test_proxy_for_prefers_the_variable_in_small_letters(monkeypatch):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [*(("ALL_PROXY", address) for address in UNUSABLE), ("no_proxy", "[::1]"), ("NO_PROXY", "::1,[::1]:8080"),
-     ("SSL_CERT_FILE", "/no/such/file"), ("SSL_CERT_FILE", __file__)],
-)  # fmt: skip
+    [
+        *(*(("ALL_PROXY", address) for address in UNUSABLE), ("no_proxy", "[::1]"), ("NO_PROXY", "::1,[::1]:8080")),
+        *(("SSL_CERT_FILE", "/no/such/file"), ("SSL_CERT_FILE", __file__)),
+    ],
+)
 def test_without_proxies_lets_clients_be_made_and_restores_the_environment(monkeypatch, name, value):
     monkeypatch.setenv(name, value)
     before = dict(os.environ)

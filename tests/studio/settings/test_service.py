@@ -47,11 +47,13 @@ def test_load_service_settings_prefers_its_own_variables_to_those_of_hosts(envir
         ({"GRADIO_ROOT_PATH": "https://voices.example/a/b"}, "https://voices.example/a/b", "/a/b"),
         ({"GRADIO_ROOT_PATH": "https://voices.example"}, "https://voices.example", ""),
         ({"GRADIO_ROOT_PATH": "/a", "TIMBRE_STUDIO_ROOT_PATH": "/b"}, "", "/b"),
-        ({"GRADIO_ROOT_PATH": "https://a.example/a", "TIMBRE_STUDIO_BASE_URL": "https://b.example/b"},
-         "https://b.example/b", "/b"),
+        (
+            {"GRADIO_ROOT_PATH": "https://a.example/a", "TIMBRE_STUDIO_BASE_URL": "https://b.example/b"},
+            *("https://b.example/b", "/b"),
+        ),
         ({"TIMBRE_STUDIO_BASE_URL": "https://b.example/b/"}, "https://b.example/b/", "/b"),
     ],
-)  # fmt: skip
+)
 def test_load_service_settings_derives_the_path_prefix_from_root_path_or_base_url(environment, base_url, path):
     service = load_service_settings(environment=environment)
     assert (service.base_url, service.path_prefix) == (base_url, path)

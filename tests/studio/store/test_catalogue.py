@@ -122,14 +122,19 @@ def test_find_model_shows_a_voice_of_an_earlier_base_as_pending_and_unlisted(dat
 def test_list_models_returns_all_fields_of_a_voice_with_only_a_name(database, folder_storage, guest):
     added(database, folder_storage, guest, "Zoë")
     assert list_models(database, guest, q="zoë")[0] == [
-        {"id": "zoe", "name": "Zoë", "gender": None, "age": None, "description": "", "base_language": None,
-         "traits": [], "genre": None, "voice_type": None, "vocal_range": None}
-    ]  # fmt: skip
+        (
+            {"id": "zoe", "name": "Zoë", "gender": None, "age": None, "description": "", "base_language": None}
+            | {"traits": [], "genre": None, "voice_type": None, "vocal_range": None}
+        )
+    ]
 
 
 def test_list_models_filters_by_fields_and_search_words(database, folder_storage, guest):
-    added(database, folder_storage, guest, "Ann", gender="female", genre="rock", age="adult", base_language="en",
-          voice_type="alto", traits=["Husky", "Straße"], description="A smoky voice")  # fmt: skip
+    added(
+        *(database, folder_storage, guest, "Ann"),
+        **dict(gender="female", genre="rock", age="adult", base_language="en", voice_type="alto"),
+        **dict(traits=["Husky", "Straße"], description="A smoky voice"),
+    )
     added(database, folder_storage, guest, "Ben", gender="male", genre="rock", traits=["bright"])
     assert ids(database, guest, genre="rock") == ["ann", "ben"]
     assert ids(database, guest, genre="rock", gender="female") == ["ann"]

@@ -91,9 +91,8 @@ def test_upgrade_gives_new_and_migrated_databases_the_current_tables(database, b
         upgrade(database)
         with database.read() as connection:
             # epochs were of another base; who the voices are stays
-            assert connection.execute(text("SELECT name, folded_name, epoch, epochs FROM models")).one() == (
-                "Mia", "mia", 0, 0,
-            )  # fmt: skip
+            expected = ("Mia", "mia", 0, 0)
+            assert connection.execute(text("SELECT name, folded_name, epoch, epochs FROM models")).one() == expected
             # an earlier conversion is a project with its edits
             found = connection.execute(text("SELECT id, recording, texts FROM tasks ORDER BY id")).all()
             assert found == [("c1", "c1", "grosse.wav"), ("c2", "c1", "")]

@@ -24,9 +24,9 @@ from tests.waiting import PATIENCE_S
 
 LARGE = bytes(range(256)) * (3 * BLOCK // 256) + b"the end"
 LEADING_ELSEWHERE = [
-    "", "/", "/etc/passwd", "..", "a/../b", "../a", "a/./b", "a//b", "a/", "a\0b", "a\nb", "a\\b", 
-    "x" * (LONGEST_KEY + 1), "ü" * (LONGEST_KEY // 2 + 1), "a/\udcff",
-]  # fmt: skip
+    *("", "/", "/etc/passwd", "..", "a/../b", "../a", "a/./b", "a//b", "a/", "a\0b", "a\nb", "a\\b"),
+    *("x" * (LONGEST_KEY + 1), "ü" * (LONGEST_KEY // 2 + 1), "a/\udcff"),
+]
 NAMES = ["plain.wav", "ü b.wav", "50%.wav", "%20.wav", "take #1.wav", "[a] {b} ~'.wav", "q?*&+=.wav", "日本/歌 1.wav"]
 
 
@@ -347,9 +347,11 @@ def test_fetch_leaves_nothing_after_a_broken_download(s3_server, s3_bucket, tmp_
 
 @pytest.mark.parametrize(
     "url",
-    ["nonsense", "http://bucket", "s3://", "s3:///prefix", "s3://key:secret@bucket", "s3://bucket?password=secret",
-     "s3://bucket?endpoint", "file:///tmp"],
-)  # fmt: skip
+    [
+        *("nonsense", "http://bucket", "s3://", "s3:///prefix", "s3://key:secret@bucket"),
+        *("s3://bucket?password=secret", "s3://bucket?endpoint", "file:///tmp"),
+    ],
+)
 def test_open_storage_refuses_invalid_addresses(url, tmp_path):
     with pytest.raises(SettingsError, match="storage") as trouble:
         open_storage(url, tmp_path)

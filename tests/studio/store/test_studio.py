@@ -134,6 +134,5 @@ def test_apart_does_actions_here_unless_the_studio_says_where(home):
 
 def test_an_action_costs_what_it_says_and_so_does_one_that_keeps_promises():
     marked = costs(Cost.START)(lambda studio: None)
-    assert [cost_of(one) for one in (refuse, marked, Promised("me", "").around(marked))] == [
-        Cost.QUICK, Cost.START, Cost.START,
-    ]  # fmt: skip
+    expected = [Cost.QUICK, Cost.START, Cost.START]
+    assert [cost_of(one) for one in (refuse, marked, Promised("me", "").around(marked))] == expected

@@ -549,10 +549,10 @@ def test_worker_processes_share_the_queue_without_duplicate_claims(database, dat
     workers = [
         subprocess.Popen(
             [sys.executable, "-c", WORKING, database_url, f"worker-{number}"],
-            cwd=ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            **dict(cwd=ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE),
         )
         for number in range(4)
-    ]  # fmt: skip
+    ]
     for worker in workers:
         worker.stdin.write("\n")
         worker.stdin.flush()
@@ -624,9 +624,11 @@ class Queue(RuleBasedStateMachine):
         possible = [
             (one.turn, one.created_at, task_id)
             for task_id, one in self.known.items()
-            if one.state == "queued" and one.due and one.kind in kinds
+            if one.state == "queued"
+            and one.due
+            and one.kind in kinds
             and not (one.kind == "training" and one.about in training)
-        ]  # fmt: skip
+        ]
         task = queue.claim(self.database, "worker", kinds, LEASE_S)
         assert (task.id if task else None) == (min(possible)[2] if possible else None)
         if task:

@@ -39,10 +39,8 @@ def upgrade() -> None:
 
 
 def _fill() -> None:
-    models = sa.table(
-        "models", sa.column("number"), sa.column("id"), sa.column("name"), sa.column("card", sa.JSON()),
-        sa.column("folded_name"), sa.column("texts"),
-    )  # fmt: skip
+    names = ("number", "id", "name", "folded_name", "texts")
+    models = sa.table("models", *(sa.column(name) for name in names), sa.column("card", sa.JSON()))
     connection, after = op.get_bind(), -1
     some = sa.select(models).where(models.c.number > sa.bindparam("after")).order_by(models.c.number).limit(_AT_ONCE)
     while rows := connection.execute(some, {"after": after}).all():

@@ -46,10 +46,11 @@ def asked(tmp_path, monkeypatch, sing):
         soundfile.write(tmp_path / "rita" / f"{number}.wav", sing(15.0, 220.0, seed=number), SAMPLE_RATE)
     soundfile.write(tmp_path / "sources" / "sung.wav", sing(3.0, 140.0), SAMPLE_RATE)
     shutil.copyfile(SPEECH, tmp_path / "sources" / "speech.flac")
-    yield {
-        "--model": tmp_path / "rita.pth", "--index": tmp_path / "rita.index", "--recordings": tmp_path / "rita",
-        "--sources": tmp_path / "sources", "--epochs": 1, "--work": tmp_path / "work",
-    }  # fmt: skip
+    yield (
+        {"--model": tmp_path / "rita.pth", "--index": tmp_path / "rita.index"}
+        | {"--recordings": tmp_path / "rita"}
+        | {"--sources": tmp_path / "sources", "--epochs": 1, "--work": tmp_path / "work"}
+    )
     contentvec._loaded.cache_clear()
 
 
@@ -176,9 +177,9 @@ def test_comparison_table_has_means_shares_and_paired_differences():
     assert text.startswith("4 sources, 4 s, 40 spoken words")
     found = rows_of(text)
     apart = "ours less RVC (95 %)"
-    assert found["similarity to the singer, resemblyzer"] == {
-        "unconverted": "0.500", "control": "0.900", RVC: "0.600", OURS: "0.700", apart: "+0.100 (+0.100 to +0.100)",
-    }  # fmt: skip
+    assert found["similarity to the singer, resemblyzer"] == (
+        {"unconverted": "0.500", "control": "0.900", RVC: "0.600", OURS: "0.700"} | {apart: "+0.100 (+0.100 to +0.100)"}
+    )
     shares = re.findall(r"share of the (?:way|leak)[^|]*\|([^\n]*)\|", text)
     assert [one.split()[::2][:4] for one in shares[:2]] == [
         ["0.000", "1.000", "0.250", "0.500"],

@@ -56,9 +56,8 @@ def test_difference_is_measured_in_decibels():
 
 @pytest.mark.slow
 def test_gpu_script_measures_the_processor_of_a_machine_without_a_card(tmp_path):
-    command = [
-        str(ROOT / ".ci" / "gpu"), "--device", "cpu", "--quick", "--python", sys.executable, "--out", str(tmp_path),
-    ]  # fmt: skip
+    command = [str(ROOT / ".ci" / "gpu"), *"--device cpu --quick --python".split(), sys.executable]
+    command += ["--out", str(tmp_path)]
     finished = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1800)
     assert finished.returncode == 0, finished.stdout[-3000:] + finished.stderr[-1000:]
     for name in SECTIONS:

@@ -92,9 +92,8 @@ def test_opinions_has_one_control_for_each_source_voice_and_transposition(sing, 
 def test_by_transposition_groups_conversions_and_keeps_copies_apart(tmp_path):
     said = [(Output(tmp_path, "a", "mia", semitones), ALIKE) for semitones in (0.0, -4.0, 12.0, None)]
     found = by_transposition([*said, (Output(tmp_path, "a", "copy", 0.0), STRANGE)])
-    assert {name: len(group) for name, group in found.items()} == {
-        "all": 4, "0 to 2 semitones": 1, "3 to 5 semitones": 1, "9 to 24 semitones": 1, "copies": 1,
-    }  # fmt: skip
+    expected = {"all": 4, "0 to 2 semitones": 1, "3 to 5 semitones": 1, "9 to 24 semitones": 1, "copies": 1}
+    assert {name: len(group) for name, group in found.items()} == expected
 
 
 def test_outputs_in_reads_names_and_transpositions(tmp_path):

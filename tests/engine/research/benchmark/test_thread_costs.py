@@ -42,10 +42,10 @@ def test_thread_tables_have_a_line_for_each_number_of_threads_and_ratios():
     assert ["4 threads, v0.18", "0.40", "0.40"] in lines
     assert ["4 threads", "0.75", "0.75"] in lines  # of the other's time
     assert list(tables) == [
-        "Seconds of work per second of sound", "The same of all cores together", "Peak memory of the process, MB",
-        "Time as a share of that with 1 thread", "Time of here as a share of v0.18's",
+        *("Seconds of work per second of sound", "The same of all cores together", "Peak memory of the process, MB"),
+        *("Time as a share of that with 1 thread", "Time of here as a share of v0.18's"),
         "Processor time of here as a share of v0.18's",
-    ]  # fmt: skip
+    ]
     alone = thread_tables([cost for cost in costs if cost.checkout == "here"])
     assert "v0.18" not in alone
     assert "| 4 threads" in alone
@@ -64,9 +64,8 @@ def test_checkout_beside_refuses_a_folder_without_a_checkout(tmp_path):
 def test_measure_thread_costs_measures_each_case_here_and_beside():
     trial = Trial(RECORDINGS, "koguchi", (1,), repeats=1, checkouts=(("here", HERE), ("beside", HERE)))
     costs = measure_thread_costs(trial, [Case("1 s", 1.0, 1, 0), Case("1 s stereo, +3", 1.0, 2, 3)])
-    assert [(cost.checkout, cost.case) for cost in costs] == [
-        ("here", "1 s"), ("beside", "1 s"), ("here", "1 s stereo, +3"), ("beside", "1 s stereo, +3"),
-    ]  # fmt: skip
+    expected = [("here", "1 s"), ("beside", "1 s"), ("here", "1 s stereo, +3"), ("beside", "1 s stereo, +3")]
+    assert [(cost.checkout, cost.case) for cost in costs] == expected
     for cost in costs:
         assert cost.wall_per_s > 0
         assert cost.processor_per_s > 0

@@ -40,11 +40,11 @@ def corpus(tmp_path_factory, sing) -> Corpus:
         features.append(simulated_features(envelope, level.nepers, number))
         entries.append(
             ClipEntry(
-                path=f"clip{number}", group="librispeech_tc100_1utt", speaker=f"set/{number // 2}", kind="speech",
-                first_frame=number * FRAMES, frames=FRAMES, bands=BANDS if number < 2 * SPEAKERS - 1 else 90,
-                nepers=level.nepers,
+                **dict(path=f"clip{number}", group="librispeech_tc100_1utt", speaker=f"set/{number // 2}"),
+                **dict(kind="speech", first_frame=number * FRAMES, frames=FRAMES),
+                **dict(bands=BANDS if number < 2 * SPEAKERS - 1 else 90, nepers=level.nepers),
             )
-        )  # fmt: skip
+        )
     for name, pieces in arrays.items():
         np.concatenate(pieces).tofile(folder / f"{name}.bin")
     np.concatenate(features, 1).tofile(folder / "listener_features.bin")

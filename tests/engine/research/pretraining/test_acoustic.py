@@ -32,9 +32,9 @@ from tests.halves import forced_halves, product_precisions
 
 # no cooling down, so that a step does not depend on how many there will be
 PLAN = AcousticPlan(
-    steps=4, refine_from=1.0, batch=2, frames=40, rate=5e-3, cool_down=0.0, refinement_cool_down=0.0,
+    **dict(steps=4, refine_from=1.0, batch=2, frames=40, rate=5e-3, cool_down=0.0, refinement_cool_down=0.0),
     validation_speakers=0.2,
-)  # fmt: skip
+)
 CPU = torch.device("cpu")
 
 

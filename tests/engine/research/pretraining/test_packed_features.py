@@ -44,8 +44,8 @@ def test_packed_recordings_hold_what_was_analysed(recordings, packed):
     assert crops.reference.shape == (1, 100, LOW_BANDS)
     assert crops.samples.shape == (1, 99 * HOP)
     recording = read_audio(recordings / features.clips[0].path).samples[0]
-    first = int(np.argmin([np.abs(recording[n * HOP : n * HOP + 99 * HOP] - crops.samples[0].numpy()).max()
-                           for n in range(features.clips[0].frames - 99)]))  # fmt: skip
+    cropped, starts = crops.samples[0].numpy(), range(features.clips[0].frames - 99)
+    first = int(np.argmin([np.abs(recording[n * HOP : n * HOP + 99 * HOP] - cropped).max() for n in starts]))
     stretch = slice(first, first + 100)
     np.testing.assert_allclose(crops.samples[0], recording[first * HOP :][: 99 * HOP], atol=2e-4)
     pitch = detect_pitch(recording, SAMPLE_RATE)

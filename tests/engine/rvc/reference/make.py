@@ -102,9 +102,9 @@ def hubert() -> tuple[dict[str, torch.Tensor], dict[str, str]]:
 
     torch.manual_seed(1)
     config = HubertConfig(
-        hidden_size=24, num_hidden_layers=12, num_attention_heads=2, intermediate_size=32, conv_dim=(16,) * 7,
-        num_conv_pos_embeddings=16, num_conv_pos_embedding_groups=4,
-    )  # fmt: skip
+        **dict(hidden_size=24, num_hidden_layers=12, num_attention_heads=2, intermediate_size=32, conv_dim=(16,) * 7),
+        **dict(num_conv_pos_embeddings=16, num_conv_pos_embedding_groups=4),
+    )
     model = HubertModel(config).eval()
     for parameter in model.parameters():
         parameter.data.add_(torch.randn_like(parameter) * 0.1)

@@ -156,8 +156,10 @@ def test_start_training_uses_the_given_settings_and_restarts_after_a_failure(stu
 
 @pytest.mark.parametrize("settings", [{"batch": 0}, {"loudness": 1}, {"learning_rate": "fast"}])
 def test_start_training_and_start_estimate_refuse_invalid_settings(studio, voice, settings):
-    for act in (lambda: start_training(studio, studio.local, voice, 3, settings),
-                lambda: start_estimate(studio, studio.local, voice, settings)):  # fmt: skip
+    for act in (
+        lambda: start_training(studio, studio.local, voice, 3, settings),
+        lambda: start_estimate(studio, studio.local, voice, settings),
+    ):
         with pytest.raises(SettingsError):
             act()
     assert view(studio, voice).task is None

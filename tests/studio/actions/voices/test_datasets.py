@@ -12,9 +12,7 @@ from studio.store.idempotency import Idempotency
 from studio.store.records.codec import plain
 from studio.store.tasks import claim, fail, list_tasks
 
-PUBLISHED = {
-    "id", "name", "gender", "age", "description", "base_language", "traits", "genre", "voice_type", "vocal_range",
-}  # fmt: skip
+PUBLISHED = set("id name gender age description base_language traits genre voice_type vocal_range".split())
 
 
 def left(studio):

@@ -16,11 +16,12 @@ from studio.store.folder_import import import_folders
 from studio.store.records.codec import plain
 from studio.store.tasks import claim, complete, list_tasks
 
-SAID = {
-    "name": "Nina", "gender": "female", "age": "adult", "description": "Smoky.", "base_language": "de",
-    "traits": ["smoky", "close"], "genre": "jazz", "voice_type": "alto", "vocal_range": {"min": "F3", "max": "D5"},
-    "licence": "CC-BY-4.0", "source": "Nina, at home", "consent": {"statement": "It is mine.", "by": "Nina"},
-}  # fmt: skip
+SAID = (
+    {"name": "Nina", "gender": "female", "age": "adult", "description": "Smoky.", "base_language": "de"}
+    | {"traits": ["smoky", "close"], "genre": "jazz", "voice_type": "alto"}
+    | {"vocal_range": {"min": "F3", "max": "D5"}}
+    | {"licence": "CC-BY-4.0", "source": "Nina, at home", "consent": {"statement": "It is mine.", "by": "Nina"}}
+)
 
 
 @pytest.fixture
@@ -51,9 +52,8 @@ def test_edit_profile_replaces_every_stated_field(studio, voice):
     assert (view.id, view.state) == (voice, "completed")
     after = card_of(studio, voice)
     assert {name: asdict(after)[name] for name in SAID} == SAID
-    assert (after.id, after.pitch, after.training, after.bandwidth_hertz) == (
-        voice, before.pitch, before.training, before.bandwidth_hertz,
-    )  # fmt: skip
+    expected = (voice, before.pitch, before.training, before.bandwidth_hertz)
+    assert (after.id, after.pitch, after.training, after.bandwidth_hertz) == expected
     assert profile_values(studio, studio.local, voice) == SAID
     assert "Nina" in {one.name for one in models_view(studio, studio.local, genre="jazz").models}
 

@@ -52,10 +52,11 @@ def test_fit_view_shows_the_range_of_the_voice(studio):
 @pytest.mark.parametrize(
     ("voice", "style", "ends"),
     [
-        ("kerstin", "melodic", (47, 69, "sung")), ("safiye", "spoken", (51, 63, "spoken")),
-        ("safiye", "melodic", (55, 72, None)), ("koguchi", "spoken", (47, 67, None)), ("safiye", None, (55, 72, None)),
+        *(("kerstin", "melodic", (47, 69, "sung")), ("safiye", "spoken", (51, 63, "spoken"))),
+        *(("safiye", "melodic", (55, 72, None)), ("koguchi", "spoken", (47, 67, None))),
+        ("safiye", None, (55, 72, None)),
     ],
-)  # fmt: skip
+)
 def test_fit_view_says_where_the_range_is_estimated(studio, voice, style, ends):
     fit = fit_view(studio, studio.local, voice, looked_at(60.0, style) if style else None)
     assert tuple(getattr(fit.voice, name) for name in ("low", "high", "estimated")) == ends

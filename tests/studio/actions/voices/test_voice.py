@@ -18,9 +18,7 @@ from studio.store.records.codec import plain
 from studio.store.tasks import list_tasks
 from studio.store.workspaces import alone_in_training
 
-PUBLISHED = {
-    "id", "name", "gender", "age", "description", "base_language", "traits", "genre", "voice_type", "vocal_range",
-}  # fmt: skip
+PUBLISHED = set("id name gender age description base_language traits genre voice_type vocal_range".split())
 
 
 @pytest.mark.parametrize(

@@ -38,10 +38,9 @@ def recordings(tmp_path):
 
 
 def test_client_converts_with_all_settings_follows_and_shows_the_task(http, client, singing):
-    task_id = client.convert(
-        singing, "kathleen", transpose="auto", generations_count=2, preset="melodic", effects={"reverb": 0.2},
-        likeness=0.8, untrained=False, callback_url="https://example.com/done", cancel_after_s=3600,
-    )  # fmt: skip
+    settings = {"transpose": "auto", "preset": "melodic", "effects": {"reverb": 0.2}, "likeness": 0.8}
+    later = {"callback_url": "https://example.com/done", "cancel_after_s": 3600}
+    task_id = client.convert(singing, "kathleen", generations_count=2, untrained=False, **settings, **later)
     with ThreadPoolExecutor(1) as beside:
         following = beside.submit(lambda: list(client.events(task_id)))
         wait_until(lambda: http.app.state.watch._places.total())

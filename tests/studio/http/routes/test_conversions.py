@@ -69,11 +69,11 @@ def test_convert_stores_its_field_values_in_the_task(http, singing):
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("transpose", "13"), ("transpose", "-13"), ("transpose", "1.5"), ("transpose", "Auto"), ("transpose", "0x1"),
-        ("transpose", "1e1"), ("transpose", "nan"), ("transpose", "9" * 400), ("generations_count", "0"),
-        ("generations_count", "11"), ("generations_count", "auto"), ("model", ""), ("model", " "), ("model", "x" * 300),
+        *(("transpose", text) for text in ("13", "-13", "1.5", "Auto", "0x1", "1e1", "nan", "9" * 400)),
+        *(("generations_count", text) for text in ("0", "11", "auto")),
+        *(("model", text) for text in ("", " ", "x" * 300)),
     ],
-)  # fmt: skip
+)
 def test_convert_names_the_invalid_field(http, singing, field, value):
     answer = convert(http.client(), singing, **{field: value})
     assert answer.status_code == 422

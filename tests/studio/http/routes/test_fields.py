@@ -123,11 +123,11 @@ def test_a_tempo_of_0_is_one_that_is_not_known(sent, text, tempo):
 @pytest.mark.parametrize(
     ("method", "address", "field"),
     [
-        ("GET", "/tasks?limit=1.0", "limit"), ("GET", "/models?limit=1_0", "limit"),
-        ("GET", "/projects?limit=1e1", "limit"), ("GET", "/callbacks?limit=True", "limit"),
-        ("PUT", "/tasks/abc/takes/1.0", "number"), ("GET", "/projects/abcdef/export?dry=1", "dry"),
+        *(("GET", "/tasks?limit=1.0", "limit"), ("GET", "/models?limit=1_0", "limit")),
+        *(("GET", "/projects?limit=1e1", "limit"), ("GET", "/callbacks?limit=True", "limit")),
+        *(("PUT", "/tasks/abc/takes/1.0", "number"), ("GET", "/projects/abcdef/export?dry=1", "dry")),
     ],
-)  # fmt: skip
+)
 def test_addresses_refuse_what_forms_refuse(http, method, address, field):
     refused = http.client().request(method, address)
     assert refused.status_code == 422

@@ -46,9 +46,11 @@ def test_files_serves_a_whole_file_with_its_headers(http, link):
 
 @pytest.mark.parametrize(
     ("name", "media_type"),
-    [("note.png", "image/png"), ("curves.json", "application/json"), ("notes.mid", "application/octet-stream"),
-     ("page.html", "application/octet-stream"), ("picture.svg", "application/octet-stream")],
-)  # fmt: skip
+    [
+        *(("note.png", "image/png"), ("curves.json", "application/json"), ("notes.mid", "application/octet-stream")),
+        *(("page.html", "application/octet-stream"), ("picture.svg", "application/octet-stream")),
+    ],
+)
 def test_files_serves_png_and_json_as_such_but_midi_html_and_svg_as_octet_stream(http, name, media_type):
     http.studio.storage.put_bytes(b"{}", f"tasks/abc/1/{name}")
     answer = http.stranger().get(http.studio.link(f"tasks/abc/1/{name}", http.base_url, time.time()))
@@ -60,11 +62,11 @@ def test_files_serves_png_and_json_as_such_but_midi_html_and_svg_as_octet_stream
 @pytest.mark.parametrize(
     ("asked", "start", "stop"),
     [
-        ("bytes=0-0", 0, 1), ("bytes=100-299", 100, 300), ("bytes=2047990-", 2_047_990, 2_048_000),
-        ("bytes=-5", 2_047_995, 2_048_000), ("bytes=0-9999999999", 0, 2_048_000),
+        *(("bytes=0-0", 0, 1), ("bytes=100-299", 100, 300), ("bytes=2047990-", 2_047_990, 2_048_000)),
+        *(("bytes=-5", 2_047_995, 2_048_000), ("bytes=0-9999999999", 0, 2_048_000)),
         ("bytes=1000-1500000", 1000, 1_500_001),
     ],
-)  # fmt: skip
+)
 def test_files_serves_the_requested_byte_range(http, link, asked, start, stop):
     for method in ("GET", "HEAD"):
         answer = http.stranger().request(method, link, headers={"Range": asked})
@@ -102,8 +104,10 @@ def test_files_serves_an_empty_file(http):
 
 
 def test_files_serves_audio_as_audio_but_html_and_svg_as_octet_stream(http):
-    for name, media_type in (("a.html", "application/octet-stream"), ("a.svg", "application/octet-stream"),
-                             ("a", "application/octet-stream"), ("a.flac", "audio/flac")):  # fmt: skip
+    for name, media_type in (
+        *(("a.html", "application/octet-stream"), ("a.svg", "application/octet-stream")),
+        *(("a", "application/octet-stream"), ("a.flac", "audio/flac")),
+    ):
         http.studio.storage.put_bytes(b"<script>", f"tasks/abc/1/{name}")
         answer = http.stranger().get(http.studio.link(f"tasks/abc/1/{name}", http.base_url, time.time()))
         assert answer.headers["content-type"] == media_type
@@ -116,10 +120,12 @@ def test_files_refuses_requests_without_the_right_link(http, link):
     expires, signature = query.split("&")
     later = f"expires={int(expires.partition('=')[2]) + 3600}"
     other = path.replace("abc", "abd")
-    wrong = [f"{path}?{later}&{signature}", f"{path}?{expires}&signature=x", f"{other}?{query}",
-             f"{path}?expires=x&{signature}",
-             f"{http.base_url}/files/studio.sqlite?{query}", f"{http.base_url}/files/?{query}",
-             f"{http.base_url}/files/%2e%2e/%2e%2e/etc/passwd?{query}", f"{path}%00?{query}"]  # fmt: skip
+    wrong = [
+        *(f"{path}?{later}&{signature}", f"{path}?{expires}&signature=x", f"{other}?{query}"),
+        f"{path}?expires=x&{signature}",
+        *(f"{http.base_url}/files/studio.sqlite?{query}", f"{http.base_url}/files/?{query}"),
+        *(f"{http.base_url}/files/%2e%2e/%2e%2e/etc/passwd?{query}", f"{path}%00?{query}"),
+    ]
     for address in wrong:
         answer = client.get(address)
         assert (answer.status_code, answer.json()["code"]) == (404, "file_not_found"), address

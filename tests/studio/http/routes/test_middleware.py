@@ -19,12 +19,12 @@ from studio.store.tokens import revoke_token
 from tests.waiting import PATIENCE_S, OwnClock, wait_until
 
 PROTECTED = [
-    ("GET", "/models"), ("POST", "/convert"), ("GET", "/check-task/abc"), ("POST", "/models/create"),
-    ("POST", "/models/kathleen/train"), ("GET", "/tasks"), ("GET", "/tasks/abc"), ("DELETE", "/tasks/abc"),
-    ("GET", "/models/kathleen"), ("DELETE", "/models/kathleen"), ("GET", "/models/kathleen/package"),
-    ("POST", "/models/import"), ("GET", "/metrics"), ("POST", "/files/a"), ("GET", "/convert"),
-    ("GET", "/models/a/b/c"), ("PATCH", "/tasks"), ("OPTIONS", "/models"),
-]  # fmt: skip
+    *(("GET", "/models"), ("POST", "/convert"), ("GET", "/check-task/abc"), ("POST", "/models/create")),
+    *(("POST", "/models/kathleen/train"), ("GET", "/tasks"), ("GET", "/tasks/abc"), ("DELETE", "/tasks/abc")),
+    *(("GET", "/models/kathleen"), ("DELETE", "/models/kathleen"), ("GET", "/models/kathleen/package")),
+    *(("POST", "/models/import"), ("GET", "/metrics"), ("POST", "/files/a"), ("GET", "/convert")),
+    *(("GET", "/models/a/b/c"), ("PATCH", "/tasks"), ("OPTIONS", "/models")),
+]
 HEAD = b'--x\r\nContent-Disposition: form-data; name="audio"; filename="a.wav"\r\n\r\n'
 TYPE = {"Content-Type": "multipart/form-data; boundary=x"}
 

@@ -85,10 +85,10 @@ def test_conversion_beyond_the_calls_that_may_wait_queues_nothing(serve, refused
 @pytest.mark.parametrize(
     ("fill", "asked", "status", "code"),
     [
-        ("places", {}, 429, "too_many_waiting"), ("queue", {}, 429, "queue_full"),
-        ("", {"voice": "nobody"}, 404, "model_not_found"), ("", {"speed": "9"}, 422, "invalid"),
+        *(("places", {}, 429, "too_many_waiting"), ("queue", {}, 429, "queue_full")),
+        *(("", {"voice": "nobody"}, 404, "model_not_found"), ("", {"speed": "9"}, 422, "invalid")),
     ],
-)  # fmt: skip
+)
 def test_speech_that_cannot_be_converted_is_not_spoken(serve, refused, monkeypatch, fill, asked, status, code):
     service = serve(speech_url="http://127.0.0.1:9/v1", conversions_per_account=1)
     spoken = []
@@ -106,13 +106,13 @@ def test_speech_that_cannot_be_converted_is_not_spoken(serve, refused, monkeypat
 @pytest.mark.parametrize(
     ("fields", "headers", "code"),
     [
-        ({"callback_url": "http://127.0.0.1/"}, {}, "invalid"), ({"callback_url": "https://xn--a/"}, {}, "invalid"),
-        ({}, {"Cancel-After": "never"}, "invalid"), ({}, {"Idempotency-Key": "k\tk"}, "invalid"),
-        ({}, {"Idempotency-Key": "k" * 256}, "invalid"), ({"transpose": "99"}, {}, "invalid"),
-        ({"likenes": "1"}, {}, "unknown_field"), ({"parts": "0:01 nobody"}, {}, None),
+        *(({"callback_url": "http://127.0.0.1/"}, {}, "invalid"), ({"callback_url": "https://xn--a/"}, {}, "invalid")),
+        *(({}, {"Cancel-After": "never"}, "invalid"), ({}, {"Idempotency-Key": "k\tk"}, "invalid")),
+        *(({}, {"Idempotency-Key": "k" * 256}, "invalid"), ({"transpose": "99"}, {}, "invalid")),
+        *(({"likenes": "1"}, {}, "unknown_field"), ({"parts": "0:01 nobody"}, {}, None)),
         ({"effects": "{"}, {}, "invalid"),
     ],
-)  # fmt: skip
+)
 def test_conversion_with_a_wrong_part_starts_nothing(serve, path, fields, headers, code):
     service = serve()
     client, name = service.client("mia"), "audio" if path == "/convert" else "file"
@@ -271,10 +271,10 @@ def test_take_of_a_finished_conversion_waits_for_a_turn(serve, monkeypatch):
 @pytest.mark.parametrize(
     ("method", "path"),
     [
-        ("POST", "/models/kathleen/train"), ("POST", "/tasks/{task}/comp"), ("PUT", "/tasks/{task}/takes/1"),
-        ("PUT", "/projects/{project}"), ("POST", "/callbacks/{task}/repeat"), ("POST", "/v1/audio/speech"),
+        *(("POST", "/models/kathleen/train"), ("POST", "/tasks/{task}/comp"), ("PUT", "/tasks/{task}/takes/1")),
+        *(("PUT", "/projects/{project}"), ("POST", "/callbacks/{task}/repeat"), ("POST", "/v1/audio/speech")),
     ],
-)  # fmt: skip
+)
 def test_body_of_a_call_without_files_is_refused_by_its_length(serve, method, path):
     """Ninety megabytes were read and thrown away behind the refusal."""
     service = serve()

@@ -36,9 +36,8 @@ def test_given_settings_contain_only_given_fields_and_defaults():
     assert read() == DEFAULTS
     assert read(likeness=" ", other="1") == DEFAULTS
     assert read(notes_out_of_range="fold") == {**DEFAULTS, "notes_out_of_range": "fold"}
-    assert read(likeness="0.5", seed="7", pitch_smoothing_ms="1e2") == {
-        **DEFAULTS, "likeness": 0.5, "seed": 7, "pitch_smoothing_ms": 100.0,
-    }  # fmt: skip
+    expected = {**DEFAULTS, "likeness": 0.5, "seed": 7, "pitch_smoothing_ms": 100.0}
+    assert read(likeness="0.5", seed="7", pitch_smoothing_ms="1e2") == expected
 
 
 @pytest.mark.parametrize("number", [1 / 3, 0.1 + 0.2, 1e-05, 1.2345678901234567e-05, 5e-324, 0.0])
@@ -50,10 +49,12 @@ def test_given_settings_accepts_numbers_with_many_decimals_and_exponents(number)
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("likeness", "1.01"), ("likeness", "nan"), ("likeness", "inf"), ("likeness", "much"), ("seed", "0.5"),
-     ("seed", "-1"), ("notes_out_of_range", "clip"),
-     ("formant_shift_semitones", "-7"), ("pitch_snap", "1e999"), ("pitch_snap", "٣")],
-)  # fmt: skip
+    [
+        *(("likeness", text) for text in ("1.01", "nan", "inf", "much")),
+        *(("seed", "0.5"), ("seed", "-1"), ("notes_out_of_range", "clip")),
+        *(("formant_shift_semitones", "-7"), ("pitch_snap", "1e999"), ("pitch_snap", "٣")),
+    ],
+)
 def test_given_settings_names_the_invalid_field(name, text):
     with pytest.raises(Invalid) as error:
         read(**{name: text})

@@ -12,10 +12,8 @@ def send(client, singing, files=("audio",), **fields):
 
 def test_convert_passes_song_fields_to_the_task(http, singing):
     client = http.client("songs")
-    answer = send(
-        client, singing, ("audio", "backing", "stem"), parts="0:02 koguchi, 0:04 keep", offset="-0.5",
-        vocal_db="-3", stem_parts="koguchi",
-    )  # fmt: skip
+    fields = {"parts": "0:02 koguchi, 0:04 keep", "offset": "-0.5", "vocal_db": "-3", "stem_parts": "koguchi"}
+    answer = send(client, singing, ("audio", "backing", "stem"), **fields)
     song = parameters(http, answer)["song"]
     assert song["parts"] == [[0.0, "kathleen"], [2.0, "koguchi"], [4.0, "keep"]]
     assert song["stem_parts"] == [[0.0, "koguchi"]]

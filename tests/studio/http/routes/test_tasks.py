@@ -52,10 +52,10 @@ def test_get_task_shows_state_times_and_results(http, singing):
 @pytest.mark.parametrize(
     ("query", "field"),
     [
-        ("limit=0", "limit"), ("limit=201", "limit"), ("limit=x", "limit"), ("state=gone", "state"),
-        ("kind=song", "kind"), ("cursor=%00", "cursor"), ("cursor=ü", "cursor"), ("cursor=abc", "cursor"),
+        *(("limit=0", "limit"), ("limit=201", "limit"), ("limit=x", "limit"), ("state=gone", "state")),
+        *(("kind=song", "kind"), ("cursor=%00", "cursor"), ("cursor=ü", "cursor"), ("cursor=abc", "cursor")),
     ],
-)  # fmt: skip
+)
 def test_get_tasks_names_an_invalid_parameter(http, query, field):
     answer = http.client().get(f"/tasks?{query}")
     assert answer.status_code == 422

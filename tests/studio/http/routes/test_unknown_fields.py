@@ -6,10 +6,8 @@ import re
 import pytest
 
 OF_OTHERS = ("/health", "/metrics", "/files/{key}")  # players and monitors add what they like
-SOME = {
-    "task_id": "0" * 24, "project_id": "0" * 24, "callback_id": "0" * 24, "model_id": "kathleen", "number": "1",
-    "key": "a",
-}  # fmt: skip
+SOME = dict.fromkeys(("task_id", "project_id", "callback_id"), "0" * 24)
+SOME |= {"model_id": "kathleen", "number": "1", "key": "a"}
 
 
 def calls(http) -> list[tuple[str, str, dict]]:
@@ -79,9 +77,9 @@ def test_convert_takes_either_name_of_the_number_of_takes(http, singing):
         return client.post("/convert", files=files, data={"model": "kathleen"} | fields)
 
     for fields, takes in (
-        ({"takes": "3"}, 3), ({"generations_count": "2"}, 2), ({"takes": "4", "generations_count": "4"}, 4),
-        ({"takes": "", "generations_count": "2"}, 2), ({}, 1),
-    ):  # fmt: skip
+        *(({"takes": "3"}, 3), ({"generations_count": "2"}, 2), ({"takes": "4", "generations_count": "4"}, 4)),
+        *(({"takes": "", "generations_count": "2"}, 2), ({}, 1)),
+    ):
         answer = convert(**fields)
         assert answer.status_code == 200, answer.text
         task = client.get(f"/tasks/{answer.json()['task_id']}").json()

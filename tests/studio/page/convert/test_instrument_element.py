@@ -57,9 +57,8 @@ def takes(**more: Any) -> dict[str, Any]:
 
 
 def recording(name: str = "analysis-1") -> dict[str, Any]:
-    return {
-        "id": name, "label": "Recording", "url": "/recording.wav", "duration_s": SECONDS, "roll": ROLL, "trim": None,
-    }  # fmt: skip
+    shown = {"label": "Recording", "url": "/recording.wav", "duration_s": SECONDS, "roll": ROLL, "trim": None}
+    return {"id": name} | shown
 
 
 def place(page: Page, seconds: float, lane: int | None = None) -> tuple[float, float]:
@@ -238,8 +237,8 @@ def test_instrument_fetches_its_welcome_when_it_is_played(instrument):
 
 
 def harmonies(url: str | None = "/third.wav") -> dict[str, Any]:
-    lane = {"name": "harmony-task-2", "label": "Third above", "title": "Third above in A minor, Kathleen", "url": url,
-            "pan": -0.5, "gain_db": -6.0, "avatar": None}  # fmt: skip
+    lane = {"name": "harmony-task-2", "label": "Third above", "title": "Third above in A minor, Kathleen", "url": url}
+    lane |= {"pan": -0.5, "gain_db": -6.0, "avatar": None}
     return {"start_s": 0.0, "lanes": [lane]}
 
 
@@ -314,11 +313,11 @@ def sung(instrument) -> Page:
     """Two takes of a recording; the first is chosen."""
     bring(instrument, "recording", recording())
     tracks = [
-        {"key": f"task-1 {number}", "task": "task-1", "take": number, "label": f"Kerstin, take {number}",
-         "names": ["Kerstin", ""], "url": f"/take-{number}.wav",
-         "downloads": [{"label": "wav", "url": "/take.wav", "name": "take.wav"}]}
+        {"key": f"task-1 {number}", "take": number, "label": f"Kerstin, take {number}", "url": f"/take-{number}.wav"}
+        | {"task": "task-1", "names": ["Kerstin", ""]}
+        | {"downloads": [{"label": "wav", "url": "/take.wav", "name": "take.wav"}]}
         for number in (1, 2)
-    ]  # fmt: skip
+    ]
     bring(instrument, "takes", takes(tracks=tracks))
     return instrument
 
@@ -524,17 +523,15 @@ def test_instrument_click_on_the_lane_of_the_backing_goes_there(mixed):
 def comping(instrument) -> Page:
     """Two takes of three phrases of a second each."""
     tracks = [
-        {"key": f"task-1 {number}", "task": "task-1", "take": number, "label": f"Take {number}",
-         "url": f"/take-{number}.wav", "downloads": []}
+        {"key": f"task-1 {number}", "take": number, "label": f"Take {number}", "url": f"/take-{number}.wav"}
+        | {"task": "task-1", "downloads": []}
         for number in (1, 2)
-    ]  # fmt: skip
+    ]
     bring(instrument, "recording", recording())
     bring(instrument, "takes", takes(tracks=tracks))
-    comp = {
-        "task": "task-1", "starts_s": [0.0, 1.0, 2.0], "choice": None, "follows": "instrument", "offset_s": 0.0,
-        "takes": [{"task": "task-1", "take": number, "title": f"Take {number}", "created_at": 0, "name": "",
-                   "starred": False} for number in (1, 2)],
-    }  # fmt: skip
+    one = {"task": "task-1", "created_at": 0, "name": "", "starred": False}
+    comp = {"task": "task-1", "starts_s": [0.0, 1.0, 2.0], "choice": None, "follows": "instrument", "offset_s": 0.0}
+    comp["takes"] = [one | {"take": number, "title": f"Take {number}"} for number in (1, 2)]
     instrument.evaluate(
         """async (data) => {
           await customElements.whenDefined("timbre-comp");

@@ -57,10 +57,9 @@ def melody() -> Pitch:
 
 def view(edits: list[dict[str, Any]] | None = None, **more: Any) -> dict[str, Any]:
     pitch = melody()
-    return {
-        "id": "task-1", "duration_s": SECONDS, "step_s": 0.01, "hertz": pitch.hertz.tolist(), "edits": edits or [],
-        "confidence": pitch.voicing.tolist(), "changes": _changes(pitch, edits or []), "tools": _tools(),
-    } | more  # fmt: skip
+    curves = {"step_s": 0.01, "hertz": pitch.hertz.tolist(), "confidence": pitch.voicing.tolist()}
+    edited = {"edits": edits or [], "changes": _changes(pitch, edits or []), "tools": _tools()}
+    return {"id": "task-1", "duration_s": SECONDS} | curves | edited | more
 
 
 def answer(asked: dict[str, Any]) -> dict[str, Any]:
@@ -190,8 +189,10 @@ def test_pitch_editor_shifts_a_selection_by_dragging_the_curve(editor):
     drag(editor, (1.1, 62), (2.3, 62))
     drag(editor, (1.7, 57), (1.7, 59))
     [edit] = edits(editor)
-    assert edit == {"tool": "shift", "start_s": pytest.approx(1.1, abs=0.02), "end_s": pytest.approx(2.3, abs=0.02),
-                    "semitones": pytest.approx(2.0, abs=0.06)}  # fmt: skip
+    assert edit == (
+        {"tool": "shift", "start_s": pytest.approx(1.1, abs=0.02), "end_s": pytest.approx(2.3, abs=0.02)}
+        | {"semitones": pytest.approx(2.0, abs=0.06)}
+    )
     becomes(editor, 170, 57 + edit["semitones"])
     becomes(editor, 120, 57 + edit["semitones"])
     becomes(editor, 90, 57.0)
@@ -421,9 +422,8 @@ def test_pitch_editor_applies_snap_fix_octave_and_smooth(editor):
     editor.get_by_label("Milliseconds").fill("400")
     press(editor, "Smooth")
     assert [one["tool"] for one in edits(editor)] == ["snap", "octave", "smooth"]
-    assert edits(editor)[0] | {"start_s": 0, "end_s": 0} == {
-        "tool": "snap", "start_s": 0, "end_s": 0, "strength": 1, "scale": "C major",
-    }  # fmt: skip
+    expected = {"tool": "snap", "start_s": 0, "end_s": 0, "strength": 1, "scale": "C major"}
+    assert edits(editor)[0] | {"start_s": 0, "end_s": 0} == expected
     assert edits(editor)[2]["milliseconds"] == 400
     read_edits(edits(editor))
 

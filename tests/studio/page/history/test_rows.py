@@ -31,15 +31,13 @@ def names(row) -> list[str]:
 def test_row_of_a_conversion_shows_its_settings_and_findings():
     row = row_of(TASK)
     assert (row["title"], row["kind"], row["label"], row["took"]) == ("my song.mp3 · Mia", "Conversion", "Done", "12 s")
-    assert row["facts"] == [
-        ["Preset", "automatic"], ["Detected style", "Singing"], ["Transpose", "auto: +12"],
-        ["Formants", "0.5"],
-    ]  # fmt: skip
+    expected = [["Preset", "automatic"], ["Detected style", "Singing"], ["Transpose", "auto: +12"], ["Formants", "0.5"]]
+    assert row["facts"] == expected
     assert row["detail"] == ["Singing", "+12", "2 takes", "Formants 0.5"]  # in the row itself
     assert row["compared"] == [
-        ["Voice", "Mia"], ["Harmony", "none"], ["Style", "Singing"], ["Key", "+12"], ["Effects", "Off"],
-        ["Pitch edits", "0"], ["Formants", "0.5"],
-    ]  # fmt: skip
+        *(["Voice", "Mia"], ["Harmony", "none"], ["Style", "Singing"], ["Key", "+12"], ["Effects", "Off"]),
+        *(["Pitch edits", "0"], ["Formants", "0.5"]),
+    ]
     assert all(isinstance(value, Text | Numeral) for _, value in row["facts"])
     assert names(row) == ["repeat", "convert", "delete"]
     assert row["actions"][-1]["question"]
@@ -181,9 +179,8 @@ def test_row_of_each_state_has_its_label_and_actions(changed, label, actions):
 
 def test_row_of_a_stopped_training_offers_to_continue():
     row = row_of(TRAINING | {"state": "cancelled"})
-    assert (row["title"], row["kind"], row["facts"]) == (
-        "Mia", "Training, 40 epochs", [["Epochs", "40"], ["Batch", "8"]],
-    )  # fmt: skip
+    expected = ("Mia", "Training, 40 epochs", [["Epochs", "40"], ["Batch", "8"]])
+    assert (row["title"], row["kind"], row["facts"]) == expected
     assert [action["label"] for action in row["actions"]] == ["Continue", "Open in Train", "Delete"]
     assert "training can continue" in row["note"]
     assert names(row_of(TRAINING)) == ["train", "delete"]
@@ -201,9 +198,8 @@ def test_row_of_a_report_names_the_voice_and_offers_no_repeat():
 def test_row_of_a_conversion_names_only_settings_that_are_not_usual_for_its_style():
     usual = {name: getattr(ConversionSettings.presets["melodic"], name) for name in ("likeness", "accent", "seed")}
     assert row_of(TASK | {"settings": usual, "output_audio_urls": ["/files/1"]})["detail"] == ["Singing", "+12"]
-    assert row_of(TASK | {"settings": usual | {"accent": 0.8}, "effects": "hall"})["detail"] == [
-        "Singing", "+12", "2 takes", "Hall", "Accent 0.8",
-    ]  # fmt: skip
+    changed = TASK | {"settings": usual | {"accent": 0.8}, "effects": "hall"}
+    assert row_of(changed)["detail"] == ["Singing", "+12", "2 takes", "Hall", "Accent 0.8"]
     assert row_of(TASK | {"effects": {"reverb": 0.2}})["detail"][3] == "own effects"
 
 

@@ -18,9 +18,8 @@ def test_with_choices_left_clears_choices_that_no_longer_exist():
         name = gr.Textbox()
         none_yet = gr.Dropdown([])
     components = [voices, several, own, name, none_yet]
-    assert with_choices_left(components, ["voice-2", ["a"], "b", "voice-9", "c"]) == [
-        "voice-2", ["a"], "b", "voice-9", None,
-    ]  # fmt: skip
+    expected = ["voice-2", ["a"], "b", "voice-9", None]
+    assert with_choices_left(components, ["voice-2", ["a"], "b", "voice-9", "c"]) == expected
     assert with_choices_left([voices], ["voice-9"]) == [None]
     assert with_choices_left([voices], [None]) == [None]
 

@@ -46,9 +46,8 @@ def test_keyboard_svg_colours_the_keys_of_the_first_stretch(low, high, count):
 def test_keyboard_svg_marks_notes_outside_and_scales_bars_by_duration():
     picture = drawn([Stretch(48, 60, "voice")], {47: 2.0, 48: 8.0, 60: 4.0, 61: 0.0})
     bars = {one.find("title").text: one for one in picture.findall("rect") if one.get("class").startswith("time")}
-    assert {name: one.get("class").split()[1] for name, one in bars.items()} == {
-        "B2: 2.0 s": "outside", "C3: 8.0 s": "inside", "C4: 4.0 s": "inside",
-    }  # fmt: skip
+    expected = {"B2: 2.0 s": "outside", "C3: 8.0 s": "inside", "C4: 4.0 s": "inside"}
+    assert {name: one.get("class").split()[1] for name, one in bars.items()} == expected
     heights = [float(one.get("height")) for one in bars.values()]
     assert heights[1] == 2 * heights[2] == 4 * heights[0]
 

@@ -6,12 +6,12 @@ import pytest
 from engine.voices.profile import profile_as_json, read_profile
 from studio.page.parts.profile_form import ProfileForm, more_form, needed_form, profile_form
 
-SAID = {
-    "name": "Nina", "gender": "female", "age": "adult", "description": "Smoky.", "base_language": "de",
-    "traits": ["smoky", "close"], "genre": "jazz", "voice_type": "alto", "vocal_range": {"min": "F3", "max": "D5"},
-    "licence": "CC-BY-4.0", "source": "Nina, at home",
-    "consent": {"statement": "It is mine.", "by": "Nina", "date": "2026-03-31"},
-}  # fmt: skip
+SAID = (
+    {"name": "Nina", "gender": "female", "age": "adult", "description": "Smoky.", "base_language": "de"}
+    | {"traits": ["smoky", "close"], "genre": "jazz", "voice_type": "alto"}
+    | {"vocal_range": {"min": "F3", "max": "D5"}, "licence": "CC-BY-4.0", "source": "Nina, at home"}
+    | {"consent": {"statement": "It is mine.", "by": "Nina", "date": "2026-03-31"}}
+)
 
 
 @pytest.fixture

@@ -91,14 +91,19 @@ def test_files_take_the_one_input_that_is_left_when_others_end_and_one_of_many(p
     np.testing.assert_array_equal(samples, four[0])
 
 
-@pytest.mark.parametrize(("choice", "levels_db", "said"), [
-    (1, (-90, -30), "Input 1 is silent; your microphone is in input 2: choose Input 2."),
-    (2, (-30, -90), "Input 2 is silent; your microphone is in input 1: choose Input 1."),
-    (3, (-80, -30, -70), "Input 3 is silent; your microphone is in input 2: choose Input 2."),
-    ("mix", (-90, -30), "Your microphone is in input 2, and the mix with the silent inputs makes it softer: choose "
-     "Input 2."),
-    (2, (-90, -30), ""), ("mix", (-30, -45), ""), ("mix", (-30,), ""), (1, (-90, -55), ""), (1, (-48, -30), ""),
-])  # fmt: skip
+OF_MIX = "Your microphone is in input 2, and the mix with the silent inputs makes it softer: choose Input 2."
+
+
+@pytest.mark.parametrize(
+    ("choice", "levels_db", "said"),
+    [
+        (1, (-90, -30), "Input 1 is silent; your microphone is in input 2: choose Input 2."),
+        (2, (-30, -90), "Input 2 is silent; your microphone is in input 1: choose Input 1."),
+        (3, (-80, -30, -70), "Input 3 is silent; your microphone is in input 2: choose Input 2."),
+        ("mix", (-90, -30), OF_MIX),
+        *((2, (-90, -30), ""), ("mix", (-30, -45), ""), ("mix", (-30,), ""), (1, (-90, -55), ""), (1, (-48, -30), "")),
+    ],
+)
 def test_what_is_said_of_inputs(page, choice, levels_db, said):
     powers = [10 ** (level / 10) for level in levels_db]
     assert page.evaluate(SAID, [choice, [[powers, 0.01]] * 300]) == said

@@ -20,10 +20,11 @@ from studio.page.train.course import (
 from tests.records import Known
 
 EVALUATIONS = [
-    {
-        "epoch": epoch, "folder": f"{epoch:06d}", "score": score, "likeness": 0.8, "content": 0.7, "mel_distance": 0.5,
-        "kept": epoch == 20, "complete": True, "sounds": {"speech-high": f"/files/{epoch}"},
-    }
+    (
+        {"epoch": epoch, "folder": f"{epoch:06d}", "score": score, "likeness": 0.8, "content": 0.7}
+        | {"mel_distance": 0.5}
+        | {"kept": epoch == 20, "complete": True, "sounds": {"speech-high": f"/files/{epoch}"}}
+    )
     for epoch, score in ((0, 0.5), (10, 0.8), (20, 0.9), (30, 0.85), (40, 0.84))
 ]  # fmt: skip
 HISTORY = {

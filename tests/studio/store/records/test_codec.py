@@ -13,10 +13,12 @@ from studio.store.records.conversion import Conversion, Rendered, Song
 from studio.store.records.voices import Training
 from tests.rows import VERSIONS, rows_of
 
-SONG = {
-    "parts": [[0.0, "kathleen"], [1.5, "keep"]], "stem_parts": [[0.0, "keep"]], "separate": True, "offset_s": None,
-    "faders": {"vocal": -3.0}, "keys": {}, "names": {},
-}  # fmt: skip
+SONG = {"parts": [[0.0, "kathleen"], [1.5, "keep"]], "stem_parts": [[0.0, "keep"]], "separate": True} | {
+    "offset_s": None,
+    "faders": {"vocal": -3.0},
+    "keys": {},
+    "names": {},
+}
 COLUMNS = [
     pytest.param(row["kind"], column, row[column], id=f"{version} {number} {row['kind']} {column}")
     for version in VERSIONS
