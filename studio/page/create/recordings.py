@@ -1,6 +1,7 @@
 """The recordings of the Create tab: uploaded files, ZIP archives and takes from the microphone, in one list."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Literal
 

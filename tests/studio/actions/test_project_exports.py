@@ -148,9 +148,10 @@ def test_export_project_has_the_lanes_of_a_song_each_with_its_fader(studio, mixe
     assert heard(xml) == ["Koguchi take 1", "Koguchi take 1 backing", "Koguchi take 1 vocal 2"]
     tracks = {one.get("name"): one.find("Channel") for one in xml.iter("Track")}
     assert set(tracks) == {
-        "recording", "Master",
+        "recording",
+        "Master",
         *(f"{voice} take 1{lane}" for voice in ("Kathleen", "Koguchi") for lane in ("", *LANES)),
-    }  # fmt: skip
+    }
     volume = {name: float(channel.find("Volume").get("value")) for name, channel in tracks.items()}
     assert volume["Koguchi take 1"] == pytest.approx(10 ** (-6 / 20))
     assert volume["Koguchi take 1 backing"] == pytest.approx(10 ** (-3 / 20))
@@ -167,8 +168,9 @@ def test_export_project_places_a_song_where_its_backing_begins(studio, mixed, tm
         with zipfile.ZipFile(export_project(studio, studio.local, project, tmp_path)) as archive:
             stems = {
                 name.rpartition(" - ")[2]: io.BytesIO(archive.read(name))
-                for name in archive.namelist() if name.startswith(f"stems/{position}")
-            }  # fmt: skip
+                for name in archive.namelist()
+                if name.startswith(f"stems/{position}")
+            }
         assert {soundfile.info(one).duration for one in stems.values()} == {2.0}
         sung, played = (soundfile.read(io.BytesIO(stems[name].getvalue()))[0] for name in ("recording.wav", BACKED))
         assert not sung[:8_000].any()
@@ -183,9 +185,11 @@ def test_export_project_states_only_of_lanes_that_are_synthetic_that_they_are(st
         archive.extractall(tmp_path)
     stated = {one.stem.rpartition(" - ")[2]: statement_of(one) for one in tmp_path.glob("stems/* - Koguchi*.wav")}
     assert {name: bool(said) for name, said in stated.items()} == {
-        "Koguchi take 1": True, "Koguchi take 1 backing": False, "Koguchi take 1 vocal 2": False,
+        "Koguchi take 1": True,
+        "Koguchi take 1 backing": False,
+        "Koguchi take 1 vocal 2": False,
         "Koguchi take 1 vocal 3": False,
-    }  # fmt: skip
+    }
 
 
 def heard(project: Element) -> list[str | None]:

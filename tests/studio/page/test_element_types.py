@@ -70,10 +70,17 @@ def keep_to(interface: str, *records: Mapping[str, Any]) -> None:
 
 
 def test_rows_of_tasks_have_the_fields_that_their_element_reads():
-    project = Known({
-        "id": "p", "name": "song", "file_name": "song.wav", "voices": ["Mia"], "changed_at": 0.0, "conversions": [TASK],
-        "timeline": {"tempo_bpm": 120, "beats_per_bar": 4, "start_s": 1.0},
-    })  # fmt: skip
+    project = Known(
+        {
+            "id": "p",
+            "name": "song",
+            "file_name": "song.wav",
+            "voices": ["Mia"],
+            "changed_at": 0.0,
+            "conversions": [TASK],
+            "timeline": {"tempo_bpm": 120, "beats_per_bar": 4, "start_s": 1.0},
+        }
+    )
     row = project_row(project, "wav")
     keep_to("TaskOrProject", row)
     keep_to("Task", *row["rows"], row_of(TASK))

@@ -97,8 +97,12 @@ def test_edit_view_lists_the_settings_of_each_tool(studio, converted):
     assert set(tools) == set(TOOLS)
     assert set(tools["shift"].settings) == {"semitones"}
     assert tools["smooth"].settings["milliseconds"] | {"meaning": ""} == {
-        "minimum": 20.0, "maximum": 2000.0, "default": 250.0, "words": (), "meaning": "",
-    }  # fmt: skip
+        "minimum": 20.0,
+        "maximum": 2000.0,
+        "default": 250.0,
+        "words": (),
+        "meaning": "",
+    }
     assert "A minor" in tools["snap"].settings["scale"]["words"]
     assert tools["draw"].settings == {}
 

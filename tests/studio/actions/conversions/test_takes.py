@@ -154,8 +154,10 @@ def test_kept_share_combines_pitch_accuracy_and_voicing_error(scores, mark):
 
 def test_label_take_stores_name_and_star_and_names_downloads(studio, converted):
     assert plain(label_take(studio, studio.local, converted, 2, name="  best  chorus ")) == {
-        "number": 2, "name": "best chorus", "starred": False,
-    }  # fmt: skip
+        "number": 2,
+        "name": "best chorus",
+        "starred": False,
+    }
     label_take(studio, studio.local, converted, 2, starred=True)
     label_take(studio, studio.local, converted, 1, starred=True)
     view = task_view(studio, studio.local, converted, "", 0.0)

@@ -58,9 +58,7 @@ def test_choose_checkpoint_makes_any_kept_checkpoint_the_voice(studio, trained):
         assert card.training["epochs"] == 9
         assert card.training["scores"]["likeness"] == 0.9
         details = voice_details(studio, studio.local, trained, "", 0.0)
-        assert (details.state, details.learned["best_epoch"], details.has_recordings) == (
-            "completed", epoch, True,
-        )  # fmt: skip
+        assert (details.state, details.learned["best_epoch"], details.has_recordings) == ("completed", epoch, True)
         assert "/voices/mia/preview.wav" in details.preview_url
 
 

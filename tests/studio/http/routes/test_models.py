@@ -147,11 +147,19 @@ def test_train_refuses_unknown_and_demo_voices(http):
 
 
 STATED = {
-    "name": "Gökhan", "gender": "Male", "age": "young adult", "description": "A voice.", "base_language": "tr",
-    "traits": "warm, clear", "genre": "jazz", "voice_type": "tenor", "vocal_range": '{"min": "A2", "max": "C5"}',
-    "license": "CC0-1.0", "source": "My studio",
+    "name": "Gökhan",
+    "gender": "Male",
+    "age": "young adult",
+    "description": "A voice.",
+    "base_language": "tr",
+    "traits": "warm, clear",
+    "genre": "jazz",
+    "voice_type": "tenor",
+    "vocal_range": '{"min": "A2", "max": "C5"}',
+    "license": "CC0-1.0",
+    "source": "My studio",
     "consent": '{"statement": "I agree.", "by": "G", "date": "2025-03-31"}',
-}  # fmt: skip
+}
 
 
 def test_create_model_takes_all_that_model_json_says_as_fields(http, recording):

@@ -497,8 +497,9 @@ def test_mixer_keeps_the_faders_of_each_song_which_begins_with_those_of_the_one_
     expect(level).to_have_value("-3")
     kept = mixed.evaluate("JSON.parse(localStorage['timbre-faders'])")  # with which a project is exported
     assert {key: one["gain_db"] for key, one in kept.items() if key.startswith("song")} == {
-        "song-1 backing": -3, "song-2 backing": -6,
-    }  # fmt: skip
+        "song-1 backing": -3,
+        "song-2 backing": -6,
+    }
 
 
 def test_mixer_exports_the_backing_that_is_heard_with_a_take_that_is_not_of_its_song(mixed):

@@ -135,13 +135,16 @@ def test_faders_of_a_song_are_set_after_converting_kept_and_in_its_project_for_a
         tracks = {one.get("name"): one.find("Channel") for one in fromstring(archive.read("project.xml")).iter("Track")}
     values = {
         name: [one.find(what).get("value") for what in ("Mute", "Volume", "Pan")]
-        for name, one in tracks.items() if name != "Master"
-    }  # fmt: skip
+        for name, one in tracks.items()
+        if name != "Master"
+    }
     [heard] = [name for name, (mute, *_) in values.items() if mute == "false" and not name.endswith("backing")]
     own = {name.removeprefix(heard): one for name, one in values.items() if name.startswith(heard)}
     assert {name: (mute, round(float(gain), 3), pan) for name, (mute, gain, pan) in own.items()} == {
-        "": ("false", 1.0, "0.5"), " backing": ("false", 0.501, "0.5"), " vocal 2": ("true", 1.0, "0.75"),
-    }  # fmt: skip
+        "": ("false", 1.0, "0.5"),
+        " backing": ("false", 0.501, "0.5"),
+        " vocal 2": ("true", 1.0, "0.75"),
+    }
 
 
 def test_backing_of_a_vocal_survives_a_reload_is_heard_with_it_and_can_be_removed(visitor, stems):

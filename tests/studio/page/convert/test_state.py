@@ -11,9 +11,14 @@ from studio.store.records.analysis import PitchSeconds
 
 def test_gradio_sees_whether_what_it_keeps_has_changed():
     analysed = Analysed(
-        id="a", summary=None, pitch_histogram=[PitchSeconds(60, 1.5)], file_name="a.wav", roll=None, duration_s=2.0,
+        id="a",
+        summary=None,
+        pitch_histogram=[PitchSeconds(60, 1.5)],
+        file_name="a.wav",
+        roll=None,
+        duration_s=2.0,
         settled=False,
-    )  # fmt: skip
+    )
     tracks = [TrackOf(task="t", take=1, song=False)]
     for kept, other in ((analysed, replace(analysed, settled=True)), (tracks, [replace(tracks[0], take=2)])):
         assert deep_hash(kept) == deep_hash(replace(kept) if kept is analysed else list(kept)) != deep_hash(other)

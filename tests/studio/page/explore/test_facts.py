@@ -7,14 +7,23 @@ from studio.page.explore.facts import compared, facts
 from tests.records import Known
 
 SUMMARY = {
-    "style": "melodic", "vocal_range": {"min": "A2", "max": "F3"},
-    "pitch": {"low": 45.7, "median": 50.1, "high": 53.1}, "voiced_s": 6.3, "loudness_lufs": -20.4, "peak_db": -3.1,
-    "clipped_runs": 0, "warning": None,
-}  # fmt: skip
+    "style": "melodic",
+    "vocal_range": {"min": "A2", "max": "F3"},
+    "pitch": {"low": 45.7, "median": 50.1, "high": 53.1},
+    "voiced_s": 6.3,
+    "loudness_lufs": -20.4,
+    "peak_db": -3.1,
+    "clipped_runs": 0,
+    "warning": None,
+}
 NOTHING = SUMMARY | {
-    "style": "spoken", "vocal_range": None, "pitch": None, "voiced_s": 0.0, "loudness_lufs": None,
+    "style": "spoken",
+    "vocal_range": None,
+    "pitch": None,
+    "voiced_s": 0.0,
+    "loudness_lufs": None,
     "peak_db": -120.0,
-}  # fmt: skip
+}
 
 
 def view(name: str = "song.wav", **summary):

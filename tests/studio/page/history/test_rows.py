@@ -10,18 +10,36 @@ from studio.page.history.projects import project_row
 from studio.page.history.rows import put_outlines, row_of, with_downloads
 from tests.records import Known
 
-TASK = Known({
-    "id": "a1", "kind": "conversion", "model": "mia", "model_name": "Mia", "state": "completed", "progress": 1.0,
-    "message": "", "error": None, "created_at": "2026-03-01T10:00:00.000+00:00",
-    "started_at": "2026-03-01T10:00:01.000+00:00", "finished_at": "2026-03-01T10:00:13.000+00:00",
-    "file_name": "my song.mp3", "preset": "auto", "settings": {"transpose": "auto", "formant_shift_semitones": 0.5},
-    "output_settings": {"model": "mia", "transpose": 12, "vocal_style": "melodic"},
-    "scores": [{"pitch_accuracy": 0.9, "voicing_error": 0.0}, {"pitch_accuracy": None, "voicing_error": None}],
-    "input_audio_url": "/files/in", "output_audio_urls": ["/files/1", "/files/2"], "place": None,
-})  # fmt: skip
+TASK = Known(
+    {
+        "id": "a1",
+        "kind": "conversion",
+        "model": "mia",
+        "model_name": "Mia",
+        "state": "completed",
+        "progress": 1.0,
+        "message": "",
+        "error": None,
+        "created_at": "2026-03-01T10:00:00.000+00:00",
+        "started_at": "2026-03-01T10:00:01.000+00:00",
+        "finished_at": "2026-03-01T10:00:13.000+00:00",
+        "file_name": "my song.mp3",
+        "preset": "auto",
+        "settings": {"transpose": "auto", "formant_shift_semitones": 0.5},
+        "output_settings": {"model": "mia", "transpose": 12, "vocal_style": "melodic"},
+        "scores": [{"pitch_accuracy": 0.9, "voicing_error": 0.0}, {"pitch_accuracy": None, "voicing_error": None}],
+        "input_audio_url": "/files/in",
+        "output_audio_urls": ["/files/1", "/files/2"],
+        "place": None,
+    }
+)
 TRAINING = TASK | {
-    "kind": "training", "epochs": 40, "settings": {"batch": 8}, "input_audio_url": None, "output_audio_urls": [],
-}  # fmt: skip
+    "kind": "training",
+    "epochs": 40,
+    "settings": {"batch": 8},
+    "input_audio_url": None,
+    "output_audio_urls": [],
+}
 
 
 def names(row) -> list[str]:
@@ -80,15 +98,28 @@ def test_row_of_a_lead_says_nothing_of_harmonies_but_where_it_is_compared():
 
 def test_project_row_names_a_harmony_in_the_row_below_its_recording_and_in_its_player():
     third = TASK | {"id": "c3", "settings": {"harmony": "third_above", "harmony_key": "A minor"}}
-    row = project_row(Known({
-        "id": "p1", "name": "Song", "file_name": "song.wav", "changed_at": 0.0, "voices": ["Mia"],
-        "timeline": {"tempo_bpm": 0.0, "beats_per_bar": 4, "start_s": 0.0}, "conversions": [third, TASK],
-    }), "wav")  # fmt: skip
+    row = project_row(
+        Known(
+            {
+                "id": "p1",
+                "name": "Song",
+                "file_name": "song.wav",
+                "changed_at": 0.0,
+                "voices": ["Mia"],
+                "timeline": {"tempo_bpm": 0.0, "beats_per_bar": 4, "start_s": 0.0},
+                "conversions": [third, TASK],
+            }
+        ),
+        "wav",
+    )
     assert [one["detail"][0] for one in row["rows"]] == ["Third above in A minor", "Singing"]
     assert [track["label"] for track in row["player"]["tracks"]] == [
-        "Original", "Mia, Third above in A minor, +12, take 1", "Mia, Third above in A minor, +12, take 2",
-        "Mia, +12, take 1", "Mia, +12, take 2",
-    ]  # fmt: skip
+        "Original",
+        "Mia, Third above in A minor, +12, take 1",
+        "Mia, Third above in A minor, +12, take 2",
+        "Mia, +12, take 1",
+        "Mia, +12, take 2",
+    ]
 
 
 def test_row_of_a_task_has_the_avatar_of_its_voice_whose_colour_its_waveform_has():
@@ -110,10 +141,20 @@ def test_put_outlines_gives_takes_their_waveforms_in_the_colour_of_their_voice()
     tracks = row["player"]["tracks"]
     assert [track.get("outline") for track in tracks] == [None, ("a1", 1), ("a1", 2)]  # not of the recording
     assert [track["avatar"].initials if "avatar" in track else None for track in tracks] == [None, "M", "M"]
-    project = project_row(Known({
-        "id": "p1", "name": "Song", "file_name": "song.wav", "changed_at": 0.0, "voices": ["Mia"],
-        "timeline": {"tempo_bpm": 0.0, "beats_per_bar": 4, "start_s": 0.0}, "conversions": [TASK],
-    }), "wav")  # fmt: skip
+    project = project_row(
+        Known(
+            {
+                "id": "p1",
+                "name": "Song",
+                "file_name": "song.wav",
+                "changed_at": 0.0,
+                "voices": ["Mia"],
+                "timeline": {"tempo_bpm": 0.0, "beats_per_bar": 4, "start_s": 0.0},
+                "conversions": [TASK],
+            }
+        ),
+        "wav",
+    )
     put_outlines(visit, project)
     heard = project["player"]["tracks"]
     assert [track.get("outline") for track in heard] == [None, ("a1", 1), ("a1", 2)]

@@ -29,8 +29,11 @@ def test_size_formats_bytes_in_readable_units(count, said):
 def test_finding_rows_show_the_machine_and_every_fault():
     rows = finding_rows(CHECKUP)
     assert [(row.label, row.state) for row in rows] == [
-        ("device cuda", None), ("device cpu", "good"), ("free disk in this folder", "warn"), ("soxr", "bad"),
-    ]  # fmt: skip
+        ("device cuda", None),
+        ("device cpu", "good"),
+        ("free disk in this folder", "warn"),
+        ("soxr", "bad"),
+    ]
     assert finding_rows(None) == []
     assert finding_rows(replace(CHECKUP, state="running", message="conversion"))[0].value == "conversion"
     failed = finding_rows(replace(CHECKUP, state="failed", error="The worker was lost."))

@@ -26,22 +26,41 @@ EVALUATIONS = [
         | {"kept": epoch == 20, "complete": True, "sounds": {"speech-high": f"/files/{epoch}"}}
     )
     for epoch, score in ((0, 0.5), (10, 0.8), (20, 0.9), (30, 0.85), (40, 0.84))
-]  # fmt: skip
+]
 HISTORY = {
-    "state": "training", "ceiling": 100, "events": [{"epoch": 3, "text": "A batch is now 8 pieces."}],
+    "state": "training",
+    "ceiling": 100,
+    "events": [{"epoch": 3, "text": "A batch is now 8 pieces."}],
     "epochs": [{"epoch": epoch, "envelope": 1 / epoch, "kept": 0.1, "taken": 0.2} for epoch in range(1, 41)],
     "evaluations": EVALUATIONS,
-}  # fmt: skip
-BEFORE = Known({
-    "id": "mia", "name": "Mia", "state": "pending", "error": None, "epoch": 0, "epochs": 0, "chosen_epoch": None,
-    "begun": False, "task": None, "timed": None, "estimating": None, "history": None, "parts": [], "evaluations": [],
-})  # fmt: skip
+}
+BEFORE = Known(
+    {
+        "id": "mia",
+        "name": "Mia",
+        "state": "pending",
+        "error": None,
+        "epoch": 0,
+        "epochs": 0,
+        "chosen_epoch": None,
+        "begun": False,
+        "task": None,
+        "timed": None,
+        "estimating": None,
+        "history": None,
+        "parts": [],
+        "evaluations": [],
+    }
+)
 BEGUN = BEFORE | {
-    "begun": True, "epoch": 40, "history": HISTORY, "evaluations": EVALUATIONS,
+    "begun": True,
+    "epoch": 40,
+    "history": HISTORY,
+    "evaluations": EVALUATIONS,
     "parts": [{"name": "speech-high", "label": "Speech, high voice", "url": "/files/original"}],
     "task": {"id": "t", "state": "cancelled", "epochs": 100, "place": None},
     "timed": Estimate(30.0, 5.0, 0.0, 10),
-}  # fmt: skip
+}
 RUNNING = BEGUN | {"state": "training", "task": {**BEGUN["task"], "state": "running"}}
 
 

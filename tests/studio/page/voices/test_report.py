@@ -1,14 +1,31 @@
 from studio.page.voices.report import about, head, range_picture, report_picture, training_rows
 from tests.records import Known
 
-VOICE = Known({
-    "id": "mia", "name": "Mia", "kind": "studio", "state": "completed", "demo": False, "error": None,
-    "description": "", "traits": [],
-    "gender": "female", "age": "adult", "genre": "other", "voice_type": "alto",
-    "vocal_range": {"min": "F3", "max": "D5"},
-    "licence": "", "source": "", "avatar": {}, "uses": [], "consent": {}, "consent_origin": "", "learned": {},
-    "taught_by": None,
-})  # fmt: skip
+VOICE = Known(
+    {
+        "id": "mia",
+        "name": "Mia",
+        "kind": "studio",
+        "state": "completed",
+        "demo": False,
+        "error": None,
+        "description": "",
+        "traits": [],
+        "gender": "female",
+        "age": "adult",
+        "genre": "other",
+        "voice_type": "alto",
+        "vocal_range": {"min": "F3", "max": "D5"},
+        "licence": "",
+        "source": "",
+        "avatar": {},
+        "uses": [],
+        "consent": {},
+        "consent_origin": "",
+        "learned": {},
+        "taught_by": None,
+    }
+)
 
 
 def rows(facts):
