@@ -52,10 +52,14 @@ if TYPE_CHECKING:
 
 # before importing gradio, which otherwise looks hosts up and, with Node installed, starts a second server
 OFFLINE = {
-    **{"GRADIO_ANALYTICS_ENABLED": "False", "GRADIO_SSR_MODE": "False", "HF_HUB_OFFLINE": "1"},
+    "GRADIO_ANALYTICS_ENABLED": "False",
+    "GRADIO_SSR_MODE": "False",
+    "HF_HUB_OFFLINE": "1",
     # numbers that it reads when it is loaded, and this page does not use: with another text in one it ends there
-    **{"GRADIO_SERVER_PORT": "0", "GRADIO_NODE_NUM_PORTS": "1"},
-    **{"HF_HUB_ETAG_TIMEOUT": "9", "HF_HUB_DOWNLOAD_TIMEOUT": "9"},
+    "GRADIO_SERVER_PORT": "0",
+    "GRADIO_NODE_NUM_PORTS": "1",
+    "HF_HUB_ETAG_TIMEOUT": "9",
+    "HF_HUB_DOWNLOAD_TIMEOUT": "9",
 }
 _DELETE_CACHE_S = (3600, 86400)  # interval, and age of what is deleted
 _DELETE_DEMO_CACHE_S = (600, 3600)
@@ -65,10 +69,16 @@ _BEYOND = 4  # times the largest upload pass gradio, so that the action can refu
 _CALLS_AT_ONCE = 8  # of one event, by different visitors
 _SLOW_OF_ACCOUNT = 4  # actions in other processes, each with a thread of gradio's that waits
 _WORDS = {  # of gradio's own, which lacks the first, and Italian
-    **{"common.complete": tr("Complete"), "common.error": tr("Error"), "common.loading": tr("Loading")},
-    **{"common.clear": tr("Clear"), "common.download": tr("Download"), "common.remove": tr("Remove")},
-    **{"upload_text.drop_audio": tr("Drop a vocal here"), "upload_text.drop_file": tr("Drop files here")},
-    **{"upload_text.click_to_upload": tr("or browse"), "file.uploading": tr("Uploading...")},
+    "common.complete": tr("Complete"),
+    "common.error": tr("Error"),
+    "common.loading": tr("Loading"),
+    "common.clear": tr("Clear"),
+    "common.download": tr("Download"),
+    "common.remove": tr("Remove"),
+    "upload_text.drop_audio": tr("Drop a vocal here"),
+    "upload_text.drop_file": tr("Drop files here"),
+    "upload_text.click_to_upload": tr("or browse"),
+    "file.uploading": tr("Uploading..."),
 }
 _GRADIO_CODES = {"zh-Hans": "zh-CN"}
 _HEADING = "<h1>Timbre Studio</h1><p>" + tr("The same performance in another voice.") + "</p>"
