@@ -11,6 +11,7 @@ from studio.actions.conversions.edits import edit_view, start_edit
 from studio.executors.work import run_task
 from studio.store import tasks
 from studio.store.accounts import local_account
+from studio.store.records.conversion import ChosenTake
 from studio.store.studio import Studio
 
 pytestmark = pytest.mark.system
@@ -135,7 +136,7 @@ def test_comp_joins_each_phrase_from_the_chosen_take(shared_installation, studio
     starts_s = comp_view(studio, studio.local, edited, "", 0.0).starts_s
     assert starts_s == shared_installation.task(converted).result["phrase_starts_s"]
     assert len(starts_s) >= 2
-    choice = [{"task": converted, "take": 1}, *[{"task": edited, "take": 1}] * (len(starts_s) - 1)]
+    choice = [ChosenTake(converted, 1), *[ChosenTake(edited, 1)] * (len(starts_s) - 1)]
     comp = start_comp(studio, studio.local, edited, choice)
     assert run_task(shared_installation.context(), shared_installation.claim()) == "completed"
     first, second = samples(shared_installation, converted, 1), samples(shared_installation, edited)

@@ -19,6 +19,7 @@ from studio.executors.housekeeping import _needed
 from studio.executors.work import run_task
 from studio.store import tasks
 from studio.store.accounts import local_account
+from studio.store.records.codec import plain
 from studio.store.records.conversion import Rendered
 from studio.store.studio import Studio
 from tests.engine.songs.conftest import chords, save, write_network
@@ -82,9 +83,14 @@ def test_song_task_separates_converts_and_mixes(shared_installation, studio, son
         read(shared_installation, mix), backing + read(shared_installation, lanes["vocal"]), atol=1e-5
     )
     view = conversion_view(studio, studio.local, task_id, "http://here", 0.0)
-    assert list(view)[:4] == ["status", "input_audio_url", "output_audio_urls", "output_settings"]  # as published
+    assert list(plain(view))[:4] == [
+        "status",
+        "input_audio_url",
+        "output_audio_urls",
+        "output_settings",
+    ]  # as published
     assert view.mix == view.output_audio_urls[0]
-    assert {"vocal", "backing"} < set(view)
+    assert {"vocal", "backing"} < set(plain(view))
     kept = {key for key in shared_installation.storage.list_keys(f"tasks/{task_id}")}
     assert kept == _needed(task)  # no stage is left, and housekeeping takes nothing away
 

@@ -79,7 +79,7 @@ def test_training_makes_a_usable_voice_and_a_second_one_continues_it(installatio
     assert installation.task(first).result["epochs"] == 1
     assert "scores" in installation.task(first).result
     card = load_card(installation.settings.voices / voice.id)
-    assert (card.id, model.card["vocal_range"]) == (voice.id, card.vocal_range)
+    assert (card.id, model.card.vocal_range) == (voice.id, card.vocal_range)
     assert load_voice(voice.id, installation.settings.voices).preview is not None
 
     conversion = installation.submit_conversion(1.0, model=voice.id)
@@ -328,7 +328,7 @@ def test_training_keeps_profile_changes_made_after_its_submission(installation, 
     for known in (card.name, model.name):
         assert known == "Nina"
     assert (card.genre, card.consent) == ("jazz", {"by": "Nina"})
-    assert card.vocal_range == model.card["vocal_range"]  # which nobody has stated
+    assert card.vocal_range == model.card.vocal_range  # which nobody has stated
     assert card.vocal_range["min"]
 
 
@@ -360,7 +360,7 @@ def test_report_removes_the_music_where_that_is_asked_for_and_the_card_says_so(i
     model, home = installation.model(singer.id), installation.settings.datasets / singer.id
     assert sorted(path.name for path in (home / "audio").iterdir()) == ["song.wav.flac", "speech.flac"]
     assert [path.name for path in (home / "originals").iterdir()] == ["song.wav"]
-    assert model.card["source"] == "music removed from 1 recording with htdemucs_ft vocals"
+    assert model.card.source == "music removed from 1 recording with htdemucs_ft vocals"
     assert model.name == "Mia"
     assert [one["name"] for one in model.data_report["recordings"]] == ["song.wav.flac", "speech.flac"]
     assert not any(found["code"] == "accompaniment" for found in model.data_report["findings"])
