@@ -12,6 +12,7 @@ from engine.conversion.pitch_edits import read_edits
 from engine.errors import SettingsError
 from engine.units import semitones_to_hertz
 from studio.actions.conversions.edits import _changes, _tools
+from studio.store.records.codec import plain
 from tests.browsers import blank_page
 
 SECONDS = 6.0
@@ -59,14 +60,14 @@ def view(edits: list[dict[str, Any]] | None = None, **more: Any) -> dict[str, An
     pitch = melody()
     curves = {"step_s": 0.01, "hertz": pitch.hertz.tolist(), "confidence": pitch.voicing.tolist()}
     edited = {"edits": edits or [], "changes": _changes(pitch, edits or []), "tools": _tools()}
-    return {"id": "task-1", "duration_s": SECONDS} | curves | edited | more
+    return plain({"id": "task-1", "duration_s": SECONDS} | curves | edited | more)
 
 
 def answer(asked: dict[str, Any]) -> dict[str, Any]:
     """What the page answers to edits."""
     told = {"id": asked["id"], "version": asked["version"]}
     try:
-        return told | {"changes": _changes(melody(), asked["edits"])}
+        return told | {"changes": plain(_changes(melody(), asked["edits"]))}
     except SettingsError:
         return told | {"isRefused": True}
 

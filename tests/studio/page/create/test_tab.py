@@ -145,7 +145,9 @@ def test_untrained_voice_converts_and_is_marked_as_untrained(page, made, open_ta
     expect(chosen.locator(".name")).to_have_text(NAME)
     expect(chosen.locator(".state")).to_have_text("not trained")
     hint = page.locator("#convert-untrained")
-    expect(hint).to_contain_text(f"{NAME} is untrained. You can use it as it is; training improves the likeness.")
+    expect(hint).to_contain_text(
+        f"{NAME} is not trained. You can use it as it is; training makes it more like the recordings."
+    )
     expect(page.locator("timbre-fit")).to_contain_text("'s range: ")
     page.get_by_role("button", name="Speech", exact=True).click()
     expect(page.locator("#convert-instrument .play:not([data-welcome] *)")).to_be_visible(timeout=WORK_MS)
