@@ -43,8 +43,11 @@ def ask_for(files: Iterable[str]) -> None:
 
 
 def keep_what_was_loaded() -> None:
-    """Write down the files that this process has loaded, where they are not those that are written down."""
-    if not _CAN_ASK:
+    """Write down the files that this process has loaded, where they are not those that are written down.
+
+    Nothing is where no byte code is to be written.
+    """
+    if not _CAN_ASK or sys.dont_write_bytecode:
         return
     files = [os.fsencode(path) for path in dict.fromkeys(filter(None, _loaded()))]
     with suppress(OSError):

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "posix_fadvise"), reason="the sy
 def kept(tmp_path, monkeypatch) -> Path:
     """The place of a list that is not there yet."""
     monkeypatch.setattr(reading_ahead, "_LIST", tmp_path / "list.txt")
+    monkeypatch.setattr("sys.dont_write_bytecode", False)
     return tmp_path / "list.txt"
 
 
@@ -44,8 +45,10 @@ def test_what_was_loaded_is_kept_once_with_modules_in_order_and_libraries(kept):
     assert [path.name for path in kept.parent.iterdir()] == ["list.txt"]
 
 
-def test_a_list_that_cannot_be_written_is_done_without(tmp_path, monkeypatch):
-    monkeypatch.setattr(reading_ahead, "_LIST", tmp_path / "no folder" / "list.txt")
+@pytest.mark.parametrize("is_unwanted", [False, True], ids=["cannot", "is not to"])
+def test_a_list_that_cannot_or_is_not_to_be_written_is_done_without(tmp_path, monkeypatch, is_unwanted):
+    monkeypatch.setattr(reading_ahead, "_LIST", tmp_path / ("" if is_unwanted else "no folder") / "list.txt")
+    monkeypatch.setattr("sys.dont_write_bytecode", is_unwanted)
     keep_what_was_loaded()
     assert list(tmp_path.iterdir()) == []
 

@@ -96,22 +96,14 @@ def test_row_of_a_lead_says_nothing_of_harmonies_but_where_it_is_compared():
     assert ["Harmony", "none"] in row["compared"]
 
 
+TIMELINE = {"tempo_bpm": 0.0, "beats_per_bar": 4, "start_s": 0.0}
+SONG = Known({"id": "p1", "name": "Song", "file_name": "song.wav", "changed_at": 0.0, "voices": ["Mia"]})
+SONG |= {"timeline": TIMELINE}
+
+
 def test_project_row_names_a_harmony_in_the_row_below_its_recording_and_in_its_player():
     third = TASK | {"id": "c3", "settings": {"harmony": "third_above", "harmony_key": "A minor"}}
-    row = project_row(
-        Known(
-            {
-                "id": "p1",
-                "name": "Song",
-                "file_name": "song.wav",
-                "changed_at": 0.0,
-                "voices": ["Mia"],
-                "timeline": {"tempo_bpm": 0.0, "beats_per_bar": 4, "start_s": 0.0},
-                "conversions": [third, TASK],
-            }
-        ),
-        "wav",
-    )
+    row = project_row(SONG | {"conversions": [third, TASK]}, "wav")
     assert [one["detail"][0] for one in row["rows"]] == ["Third above in A minor", "Singing"]
     assert [track["label"] for track in row["player"]["tracks"]] == [
         "Original",
@@ -141,20 +133,7 @@ def test_put_outlines_gives_takes_their_waveforms_in_the_colour_of_their_voice()
     tracks = row["player"]["tracks"]
     assert [track.get("outline") for track in tracks] == [None, ("a1", 1), ("a1", 2)]  # not of the recording
     assert [track["avatar"].initials if "avatar" in track else None for track in tracks] == [None, "M", "M"]
-    project = project_row(
-        Known(
-            {
-                "id": "p1",
-                "name": "Song",
-                "file_name": "song.wav",
-                "changed_at": 0.0,
-                "voices": ["Mia"],
-                "timeline": {"tempo_bpm": 0.0, "beats_per_bar": 4, "start_s": 0.0},
-                "conversions": [TASK],
-            }
-        ),
-        "wav",
-    )
+    project = project_row(SONG | {"conversions": [TASK]}, "wav")
     put_outlines(visit, project)
     heard = project["player"]["tracks"]
     assert [track.get("outline") for track in heard] == [None, ("a1", 1), ("a1", 2)]
