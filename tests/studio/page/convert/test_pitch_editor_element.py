@@ -293,6 +293,7 @@ def test_pitch_editor_splits_a_note_and_merges_it_again_without_changing_the_sou
 def test_pitch_editor_bubble_stands_beside_the_note_within_the_picture_and_is_reached_by_tab(editor):
     for seconds, note in ((1.2, 57), (4.4, 60.3)):
         editor.mouse.click(*place(editor, seconds, note))
+        editor.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
         bubble, stage = (editor.locator(one).bounding_box() for one in (".pitch-bubble", ".roll-stage"))
         assert stage["x"] <= bubble["x"]
         assert bubble["x"] + bubble["width"] <= stage["x"] + stage["width"]
