@@ -156,8 +156,7 @@ def move_note(page: Page) -> Job:
     stage.wait_for(timeout=WORK_MS)
     page.wait_for_function("document.querySelector('timbre-pitch-editor timbre-roll')?.data?.notes?.length")
     x, y, higher = page.evaluate(_NOTE)
-    job.do(lambda: drag(page, stage, x, y, higher))
-    until_made(page, lambda: job.do(editor.get_by_role("button", name="Apply").click))
+    until_made(page, lambda: job.do(lambda: drag(page, stage, x, y, higher)))
     job.ended()
     button(page, "Edit pitch").click()
     return job

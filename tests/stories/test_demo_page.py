@@ -19,11 +19,11 @@ TABS = tabs_of(is_demo=True)
 
 @pytest.fixture(scope="module")
 def studio_page(tmp_path_factory) -> Iterator[TrialService]:
-    """Started as the host of a Space does it, with its workers."""
+    """Started as the host of a Space does it, with a worker for conversions, for which others wait."""
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("SPACE_ID", "somebody/timbre")
         environment.setenv("GRADIO_SSR_MODE", "True")
-        with trial_service(tmp_path_factory.mktemp("demo") / "home") as service:
+        with trial_service(tmp_path_factory.mktemp("demo") / "home", conversion_workers=1) as service:
             yield service
 
 

@@ -4,6 +4,7 @@ from playwright.sync_api import expect
 
 
 def test_wheel_over_a_focused_number_scrolls_and_changes_nothing(visitor):
+    expect(visitor.locator("timbre-drop:defined")).to_be_attached()  # which come with what minds the wheel
     number = visitor.locator("#convert-takes input[type=number]").first
     number.fill("3")
     number.focus()

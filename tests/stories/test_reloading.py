@@ -9,6 +9,9 @@ from playwright.sync_api import Page, expect
 SAMPLES = Path(__file__).parents[2] / "engine" / "samples"
 SPEECH, SINGING = SAMPLES / "speech.flac", SAMPLES / "singing.flac"
 WORK_MS = 120_000
+BLOCKED = """Object.defineProperty(window, "localStorage", {
+  configurable: true, get() { throw new DOMException("Access is denied for this document.", "SecurityError"); },
+});"""
 SETTLED_MS = 1500  # after everything was restored: whatever would still change does so within a few polls
 
 
@@ -86,3 +89,10 @@ def test_a_recording_that_was_put_away_stays_away_after_a_reload(page):
     page.wait_for_timeout(SETTLED_MS)
     expect(page.locator("#convert-facts")).to_be_hidden()
     expect(page.locator("#convert-instrument .track")).to_have_count(0)
+
+
+def test_a_browser_that_may_not_store_anything_converts_too(visitor):
+    visitor.add_init_script(BLOCKED)  # as in a frame of another site
+    visitor.reload()
+    put_in(visitor, SPEECH)
+    convert(visitor, "speech.flac")

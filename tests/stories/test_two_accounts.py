@@ -47,6 +47,6 @@ def test_page_hides_recordings_drafts_and_tasks_of_another_account(browser, open
         expect(bert.locator("#convert-listening")).to_be_hidden()
         expect(bert.locator("#convert-progress").get_by_role("button", name="Cancel")).to_be_hidden()
         open_tab(anna, "History")
-        expect(anna.locator("timbre-tasks .title")).to_have_count(1)
+        expect(anna.locator("timbre-tasks .task .title")).to_have_count(1)
         for page in (anna, bert):
             page.context.close()

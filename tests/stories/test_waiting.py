@@ -4,6 +4,7 @@ import itertools
 import json
 import re
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from engine import Audio, read_audio, write_audio
-from studio.load.trial_service import TrialService
+from studio.load.trial_service import TrialService, trial_service
 from tests.stories.test_dropping_files import ANYWHERE, DROP
 
 WORK_MS = 240_000
@@ -23,6 +24,13 @@ SAID = """() => {
   const bar = document.querySelector("#convert-bar p");
   return bar?.checkVisibility() ? bar.textContent : "";
 }"""
+
+
+@pytest.fixture(scope="module")
+def studio_page(tmp_path_factory) -> Iterator[TrialService]:
+    """With one worker for conversions, for which others wait."""
+    with trial_service(tmp_path_factory.mktemp("waiting") / "home", conversion_workers=1) as service:
+        yield service
 
 
 @pytest.fixture

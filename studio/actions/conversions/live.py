@@ -40,6 +40,7 @@ _RECORDING_BYTES = 2 * TAKE_BYTES * 3600.0  # of a long session
 _TICKET_S = 60.0
 _MOST_WAITING = 16  # sockets that have a ticket, and no session yet
 _BUSY_RETRY_S = 30.0
+_LEFT_S = 10.0  # until a session ends whose browser is gone
 _PROFILES = "live"  # folder in the work folder, with one per account
 _LIVE_NAME = tr("Live session.wav")
 _RUNNING = tr("A live session is running already: stop it first.")
@@ -61,10 +62,14 @@ class Ticket:
 
 
 class LiveSession:
-    """A session that runs: blocks in, blocks out, and at the end a place in the history."""
+    """A session that runs: blocks in, blocks out, and at the end a place in the history.
+
+    is_left: its browser is gone; over: nothing runs any more.
+    """
 
     def __init__(self, studio: Studio, ended: Callable[["LiveSession"], None], ticket: Ticket, rate: int) -> None:
         self._studio, self._ended = studio, ended
+        self.is_left, self.over = False, threading.Event()
         self.account = ticket.account
         self._folder = studio.settings.work / _PROFILES / ticket.account.id
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -115,6 +120,7 @@ class LiveSession:
 
         Raises NotFound if the account has been deleted meanwhile.
         """
+        self.is_left = True
         try:
             recorded = self._process.finish()
         finally:
@@ -185,6 +191,7 @@ class LiveSessions:
         refuse_unknown(LiveSettings, given)
         settings = from_values(LiveSettings, given)
         find_usable(self._studio.database, account, model, untrained=True)
+        self._await_left(account)
         self._refuse_another(account)
         if record:
             refuse_full_disk(self._studio, _RECORDING_BYTES)
@@ -225,6 +232,7 @@ class LiveSessions:
                 )
             )
         account = ticket.account
+        self._await_left(account)
         with self._lock:
             self._refuse_another(account)
             self._opening.add(account.id)
@@ -245,11 +253,18 @@ class LiveSessions:
         if self._running.get(session.account.id) is session:
             self._give_cores_back(session.account)
             del self._running[session.account.id]
+        session.over.set()
 
     def _give_cores_back(self, account: Account) -> None:
         place = self._places.pop(account.id, None)
         if self._cores and place is not None:
             self._cores.leave(place)
+
+    def _await_left(self, account: Account) -> None:
+        """Wait for the end of a session that is ending: whoever reloads the page can begin again at once."""
+        session = self._running.get(account.id)
+        if session is not None and session.is_left:
+            session.over.wait(_LEFT_S)
 
     def _refuse_another(self, account: Account) -> None:
         if account.id in self._running or account.id in self._opening:

@@ -157,6 +157,7 @@ class _Exchange:
         try:
             done, _ = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         finally:  # also where the server cancels this
+            self._session.is_left = True
             self.stop()
             await asyncio.gather(*both, return_exceptions=True)
         failures = [failure for task in done if not task.cancelled() and (failure := task.exception()) is not None]

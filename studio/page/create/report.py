@@ -2,7 +2,7 @@
 
 import gradio as gr
 
-from engine.texts import ntr, tr
+from engine.texts import joined, ntr, tr
 from studio.actions.voices.datasets import examination_view, examine_again, has_music, remove_music
 from studio.actions.voices.drafts import DraftUpload, reopen_as_draft
 from studio.actions.voices.voice import model_view
@@ -10,7 +10,6 @@ from studio.errors import NotFound
 from studio.page.parts.browser_memory import remembered
 from studio.page.parts.element import element, shown
 from studio.page.parts.element_data import VoiceHead
-from studio.page.parts.markup import markup
 from studio.page.parts.notice import notice, show_error, silent
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
@@ -29,9 +28,10 @@ _NOT_TRAINABLE = "too_little"  # the finding that rules out training
 
 def outline() -> str:
     """Return what a report will hold, as HTML: its place until it is there."""
-    rows = "".join(f"<div><dt>{markup(one)}</dt><dd></dd></div>" for one in _MEASURED)
-    recordings = f"<b>{markup(tr('Recordings'))}</b>{'<div><i></i></div>' * _SHOWN_ROWS}"
-    return f'<div class="report-outline" aria-hidden="true"><dl>{rows}</dl><u></u>{recordings}</div>'
+    rows = joined("", ("<div><dt>" + one + "</dt><dd></dd></div>" for one in _MEASURED))
+    shown_rows = "</b>" + "<div><i></i></div>" * _SHOWN_ROWS + "</div>"
+    begin = '<div class="report-outline" aria-hidden="true"><dl>'
+    return begin + rows + "</dl><u></u><b>" + tr("Recordings") + shown_rows
 
 
 class Report:

@@ -9,12 +9,8 @@ const CHOICES = { system: tr("System"), light: tr("Light"), dark: tr("Dark") };
 const system = matchMedia("(prefers-color-scheme: dark)");
 
 function chosen() {
-  try {
-    const kept = localStorage.getItem(KEY);
-    return kept in CHOICES ? kept : "system";
-  } catch {
-    return "system"; // storage is blocked
-  }
+  const kept = localStorage.getItem(KEY);
+  return kept in CHOICES ? kept : "system";
 }
 
 function apply(choice) {
@@ -33,7 +29,7 @@ class Theme extends HTMLElement {
     try {
       localStorage.setItem(KEY, name);
     } catch {
-      // the choice lasts until the page is closed
+      // there is no room for it: the choice lasts until the page is reloaded
     }
     apply(name);
   }

@@ -3,13 +3,18 @@
 // {known: [[code, name]], choice: code or "", catalogue: promise of its catalogue}.
 {
   const LONGEST_MS = 60_000; // where something has failed, what is there is seen
-  const kept = (key) => {
-    try {
-      return localStorage.getItem(key);
-    } catch {
-      return null; // storage is blocked
-    }
-  };
+  // Gradio builds no page without a storage, which is blocked in frames of other sites and where cookies are: then what
+  // the page remembers lasts until it is closed
+  try {
+    localStorage.getItem("");
+  } catch {
+    const kept = new Map();
+    const storage = {
+      getItem: (key) => kept.get(key) ?? null, setItem: (key, value) => kept.set(key, String(value)),
+      removeItem: (key) => kept.delete(key), clear: () => kept.clear(),
+    };
+    Object.defineProperty(window, "localStorage", { value: storage });
+  }
   const { code, direction, choice, known, catalogue } = document.currentScript.dataset;
   const primary = (tag) => tag.split("-")[0].toLowerCase();
   // with the region that the browser names, and as Gradio names Chinese
@@ -31,9 +36,9 @@
     if (isThere || (one && performance.now() > LONGEST_MS)) one?.remove();
     else requestAnimationFrame(stands);
     if (!one || one.style.colorScheme) return;
-    const theme = kept("timbre-theme");
+    const theme = localStorage.getItem("timbre-theme");
     one.style.colorScheme = theme in { light: 1, dark: 1 } ? theme : "light dark";
-    one.toggleAttribute("data-own", kept("timbre-picture") !== null);
+    one.toggleAttribute("data-own", localStorage.getItem("timbre-picture") !== null);
     one.toggleAttribute("data-elsewhere", location.hash.length > 1);
   };
   stands();

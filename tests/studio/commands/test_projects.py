@@ -29,7 +29,7 @@ def project(tmp_path, monkeypatch) -> str:
     """The beginning of the id of a project of one take; its folder is the current one."""
     monkeypatch.chdir(tmp_path)
     time_s = np.arange(RATE) / RATE
-    for name in ("song.wav", "take.wav"):
+    for name in ("song.wav", "take.wav", "other.wav"):
         soundfile.write(tmp_path / name, 0.2 * np.sin(2 * np.pi * 220 * time_s), RATE)
     with local_studio() as studio:
         start_conversion(studio, studio.local, tmp_path / "song.wav", "song.wav", ConversionRequest("kathleen", {}))
@@ -100,7 +100,7 @@ def test_convert_applies_a_saved_preset_and_options_override_it(project, tmp_pat
         save_preset(studio, studio.local, "Low", Preset("melodic", {"formant_shift_semitones": -4.0}))
     for name, options in {"plain": [], "low": ["--preset", "Low"], "same": ["--preset", "Low"]}.items():
         more = ["--formant-shift-semitones", 0] if name == "same" else []
-        done = run("convert", "take.wav", "-o", f"{name}.wav", "--preset", "melodic", *options, *more)
+        done = run("convert", "other.wav", "-o", f"{name}.wav", "--preset", "melodic", *options, *more)
         assert done.exit_code == 0, done.stderr
     plain, low, same = (soundfile.read(tmp_path / f"{name}.wav")[0] for name in ("plain", "low", "same"))
     assert (plain == same).all()

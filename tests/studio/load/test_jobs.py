@@ -18,7 +18,7 @@ MOST = {
     "comp of phrases": 3,
     "another voice": 1,
     "best key": 1,
-    "a note a semitone up, rendered": 3,
+    "a note a semitone up, rendered": 2,
     "song of vocal and backing": 3,
     "batch of 4": 3,
     "own voice, from files to its report": 5,

@@ -16,7 +16,7 @@ from studio.actions.voices.cards import voice_cards
 from studio.errors import Invalid, NotFound, TooMany, Unauthorised, Unavailable
 from studio.store.accounts import account_prefix
 from studio.store.tasks import list_tasks
-from tests.waiting import PATIENCE_S
+from tests.waiting import PATIENCE_S, in_threads
 
 # little work in long blocks, so that a busy machine is not too slow
 GIVEN = {"block_ms": 320, "content": "student"}
@@ -26,6 +26,7 @@ GIVEN = {"block_ms": 320, "content": "student"}
 def sessions(studio, monkeypatch):
     for name in ("_START_S", "_BLOCK_S"):
         monkeypatch.setattr(f"studio.executors.live.{name}", PATIENCE_S)
+    monkeypatch.setattr("studio.actions.conversions.live._LEFT_S", PATIENCE_S)
     return LiveSessions(studio)
 
 
@@ -104,6 +105,17 @@ def test_live_sessions_report_a_killed_process_and_allow_a_new_session(sessions,
     with pytest.raises(Unavailable):
         session.finish()
     assert sessions.ticket(studio.local, "kathleen", GIVEN, record=False)
+
+
+@pytest.mark.system
+def test_live_sessions_begin_another_as_soon_as_one_has_ended_whose_browser_is_gone(sessions, studio):
+    session = opened(sessions, sessions.ticket(studio.local, "kathleen", GIVEN, record=True), 48_000)
+    session.is_left = True  # a reload
+    _, secret = in_threads(
+        2, lambda turn: sessions.ticket(studio.local, "kathleen", GIVEN, record=False) if turn else session.finish()
+    )
+    with sessions.admitted(secret):
+        pass
 
 
 @pytest.mark.system

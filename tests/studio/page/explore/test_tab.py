@@ -56,9 +56,9 @@ def test_explore_tab_analyses_a_recording_and_compares_another(new_visitor, open
 
     # seen: a spectrogram on each scale, curves under it, notes as a list and as bars
     stage = page.locator("#explore-roll .roll-stage")
-    expect(page.get_by_role("radio", name="Notes")).to_have_attribute("aria-checked", "true")
+    expect(page.get_by_role("radio", name="Semitones")).to_have_attribute("aria-checked", "true")
     page.wait_for_function("document.querySelector('#explore-roll timbre-roll').curve(0)?.hertz.length > 800")
-    for scale in ("Mel", "Linear", "Notes"):
+    for scale in ("Mel", "Linear", "Semitones"):
         page.get_by_role("radio", name=scale).click()
         page.wait_for_timeout(200)
         assert painted_share(page, "#explore-roll .roll-stage canvas") > 0.6

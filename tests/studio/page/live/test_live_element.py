@@ -10,6 +10,8 @@ from playwright.sync_api import Locator, Page, expect
 
 from studio.page.live.tab import _form
 from studio.page.page_files import page_file
+from studio.store.records.codec import plain
+from tests.browsers import PATIENCE_MS
 
 BLANK = """<!doctype html><html><head><link rel="icon" href="data:,"><link rel="stylesheet" href="/page-files/page.css">
 <script type="module" src="/page-files/live.js"></script></head><body></body></html>"""
@@ -79,8 +81,8 @@ OPEN = """async (form) => {
   live.data = form;
 }"""
 VOICE = {"id": "koguchi", "name": "Koguchi", "low": 48, "high": 72, "untrained": False}
+FORM = plain(_form([VOICE]))
 AUDIBLE = 0.005
-PATIENCE_MS = 20_000
 
 
 class Files(BaseHTTPRequestHandler):
@@ -118,7 +120,7 @@ def page(browser, address) -> Iterator[Page]:
     opened.add_init_script(SCRIPT)
     opened.goto(f"{address}/blank")
     opened.evaluate("localStorage.clear()")
-    opened.evaluate(OPEN, _form([VOICE]))
+    opened.evaluate(OPEN, FORM)
     yield opened
     context.close()
     assert not complaints
@@ -168,7 +170,7 @@ def test_chosen_outputs_are_remembered(page):
     output(page).select_option(CABLE)
     beside(page).select_option(HEADPHONES)
     page.reload()
-    page.evaluate(OPEN, _form([VOICE]))
+    page.evaluate(OPEN, FORM)
     expect(output(page)).to_have_value(CABLE)
     expect(beside(page)).to_have_value(HEADPHONES)
     start(page)
@@ -200,7 +202,7 @@ def test_an_output_that_is_not_there_at_the_start_is_not_replaced(begin, page):
     output(page).select_option(CABLE)
     page.reload()
     page.evaluate("plug('microphone', 'headphones')")
-    page.evaluate(OPEN, _form([VOICE]))
+    page.evaluate(OPEN, FORM)
     expect(page.locator(".asked").first).to_be_visible()
     if begin == "start":
         start(page)
@@ -263,7 +265,7 @@ def opened_without_the_interface(page: Page) -> Locator:
     page.evaluate("plug('microphone', 'interface', 'cable')")
     microphone(page).select_option("interface")
     page.reload()
-    page.evaluate(OPEN, _form([VOICE]))
+    page.evaluate(OPEN, FORM)
     expect(microphone(page).locator("option:checked")).to_have_text("The interface (not connected)")
     return page.locator(".asked").filter(has_text=REPLACED)
 

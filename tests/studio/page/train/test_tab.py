@@ -156,7 +156,7 @@ def test_train_tab_queues_and_stops_several_trainings(page, open_tab, brought, b
         page.get_by_label("Epochs", exact=True).press("Tab")
         page.get_by_role("button", name="Continue from epoch 1").click()
         expect(page.locator("#train-queue .task").filter(has_text=name)).to_have_count(1)
-    expect(state(page)).to_contain_text("queued, next in line")
+    expect(state(page)).to_contain_text("up next")
     waiting = page.locator("#train-queue .task").filter(has_text="Bea")
     waiting.locator(".task-head").click()
     waiting.locator(".actions .train").click()
