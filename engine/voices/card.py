@@ -35,6 +35,7 @@ from engine.voices.card_rules import FORMAT, LONGEST_IDENTIFIER, is_identifier, 
 from engine.voices.estimated_pitch import estimated_singing, estimated_speech
 
 DEMO_VOICES = Path(__file__).parents[1] / "weights" / "voices"
+STUDIO_DATASETS = "datasets"  # beside them: the recordings of voices, trained or not
 STUDIO_VOICES = "voices"  # in the data folder of an installation: the voices of its command line and its page
 CARD_FILE, WEIGHTS_FILE, PREVIEW_FILE = "card.json", "weights.safetensors", "preview.wav"
 PACKAGE = ".zip"  # how the name of a package ends, at least
@@ -378,6 +379,8 @@ def voice_home(voice: Path | str, folder: Folders | None = None) -> Path:
                 named=", ".join(named),
             )
         )
+    if folder is None and is_identifier(str(voice)) and (data_folder() / STUDIO_DATASETS / voice).is_dir():
+        raise VoiceError(tr("The voice '{id}' is not trained yet: train it first.", id=voice))
     there = ", ".join(card.id for card in cards) or "none"
     if meant := nearest(str(voice), [one for card in cards for one in (card.name, card.id)]):
         raise VoiceError(

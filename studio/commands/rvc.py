@@ -8,7 +8,7 @@ import typer
 from engine.texts import tr
 from studio.commands.confirmation import ask_before_fetching
 from studio.commands.failures import in_one_sentence
-from studio.commands.known_voices import refuse_unknown_voice
+from studio.commands.known_voices import complete_voice, refuse_unknown_voice
 from studio.commands.parsing import command_group
 from studio.commands.progress import progress_bar
 from studio.commands.wording import say, show
@@ -75,7 +75,12 @@ def use(
 @rvc.command()
 @in_one_sentence
 def teach(
-    voice: Annotated[str, typer.Argument(metavar="NAME", help=tr("The id of an imported voice; `voices` lists them."))],
+    voice: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME", autocompletion=complete_voice, help=tr("The id of an imported voice; `voices` lists them.")
+        ),
+    ],
     recordings: Annotated[
         list[Path] | None,
         typer.Argument(metavar="RECORDINGS", help=tr("Dry vocals, or a zip, besides the bundled ones.")),

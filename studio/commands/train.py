@@ -11,7 +11,7 @@ from engine.texts import ntr, numeral, tr
 from engine.units import rounded_duration
 from studio.commands.arguments import Threads, compute_on
 from studio.commands.failures import in_one_sentence
-from studio.commands.known_voices import refuse_unknown_voice
+from studio.commands.known_voices import complete_voice, refuse_unknown_voice
 from studio.commands.plot_files import write_figure
 from studio.commands.progress import progress_bar
 from studio.commands.wording import say, show
@@ -25,7 +25,9 @@ if TYPE_CHECKING:  # the engine and the database take a moment to load
 
 @in_one_sentence
 def train(
-    voice: Annotated[str, typer.Argument(metavar="VOICE", help=tr("The id that `create` printed."))],
+    voice: Annotated[
+        str, typer.Argument(metavar="VOICE", autocompletion=complete_voice, help=tr("The id that `create` printed."))
+    ],
     only_estimate: Annotated[
         bool, option(None, tr("Only estimate how long a training takes here, from the beginning."), "--estimate")
     ] = False,

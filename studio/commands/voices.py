@@ -196,8 +196,10 @@ def _report(studio: "Studio", identifier: str) -> None:
 @voices.command()
 @in_one_sentence
 def blend(
-    first: Annotated[str, typer.Argument(metavar="FIRST", help=tr("A voice; `voices` lists them."))],
-    second: Annotated[str, typer.Argument(metavar="SECOND", help=tr("Another voice."))],
+    first: Annotated[
+        str, typer.Argument(metavar="FIRST", autocompletion=complete_voice, help=tr("A voice; `voices` lists them."))
+    ],
+    second: Annotated[str, typer.Argument(metavar="SECOND", autocompletion=complete_voice, help=tr("Another voice."))],
     share: Annotated[float, option("0..1", tr("The share of the second voice."))] = 0.5,
     name: Annotated[str | None, option(None, tr("The new voice's name. Default: named after both."))] = None,
 ) -> None:

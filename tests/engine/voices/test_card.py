@@ -218,6 +218,9 @@ def test_voices_of_the_studio_are_found_by_id_and_name(folder, tmp_path, monkeyp
     assert load_settings().voices == data_folder() / STUDIO_VOICES
     with pytest.raises(VoiceError, match="did you mean anna"):
         voice_home("anaa")
+    (load_settings().datasets / "mia").mkdir(parents=True)
+    with pytest.raises(VoiceError, match="The voice 'mia' is not trained yet: train it first"):
+        voice_home("mia")
     monkeypatch.setenv("TIMBRE_STUDIO_HOME", str(tmp_path / "another"))
     with pytest.raises(VoiceError, match="There is no voice 'anna'"):
         voice_home("anna")

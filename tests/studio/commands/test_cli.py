@@ -625,7 +625,15 @@ def test_texts_use_the_name_that_the_program_was_called_by():
 
 
 @pytest.mark.parametrize(
-    ("words", "completed"), [("convert --voice ko", "koguchi"), ("voices export go", "goekhan"), ("con", "convert")]
+    ("words", "completed"),
+    [
+        ("convert --voice ko", "koguchi"),
+        ("voices export go", "goekhan"),
+        ("voices blend go ko", "koguchi"),
+        ("train ko", "koguchi"),
+        ("rvc teach ko", "koguchi"),
+        ("con", "convert"),
+    ],
 )
 def test_shells_complete_commands_and_voices(words, completed):
     words, count = f"timbre-studio {words}", str(len(words.split()))
