@@ -50,3 +50,20 @@ def test_the_menu_of_formats_is_as_wide_as_what_is_in_it(new_visitor):
     assert menu.evaluate(OUTSIDE) == []
     page.set_viewport_size({"width": 390, "height": 844})
     assert menu.evaluate(OUTSIDE) == []
+
+
+def test_earlier_results_leave_the_pills_of_the_picture_free(new_visitor):
+    page = new_visitor(viewport={"width": 1280, "height": 720})
+    page.get_by_role("button", name="Singing", exact=True).click()
+    expect(page.locator("#convert-facts")).to_contain_text("singing.flac", timeout=WORK_MS)
+    page.get_by_role("button", name="Convert", exact=True).click()
+    expect(page.locator("#convert-instrument .track")).to_have_count(2, timeout=WORK_MS)
+    page.get_by_role("button", name="Convert with Kerstin").click()
+    expect(page.locator("#convert-earlier")).to_be_visible(timeout=WORK_MS)
+    start, end = page.evaluate("""[document.querySelector("#convert-earlier").getBoundingClientRect().left,
+      document.querySelector("timbre-instrument .display > summary").getBoundingClientRect().right]""")
+    assert end <= start
+    arrow, text = page.evaluate("""[document.querySelector("#convert-earlier svg").getBoundingClientRect().left,
+      ((one) => one.getBoundingClientRect().right - parseFloat(getComputedStyle(one).paddingRight))(
+        document.querySelector("#convert-earlier input"))]""")
+    assert text <= arrow
