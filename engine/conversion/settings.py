@@ -80,7 +80,7 @@ class ConversionSettings:
         ),
     )
     consonant_protection: float = setting(
-        0.8, 0.0, 1.0, tr("Whose breaths and unvoiced consonants you hear: at 0 the voice's, at 1 the recording's.")
+        0.8, 0.0, 1.0, tr("Breaths and unvoiced consonants: at 0 the voice's, at 1 the recording's.")
     )
     texture: float = setting(
         1.0, 0.0, 1.0,
@@ -112,8 +112,8 @@ class ConversionSettings:
     harmony: str = text_setting(
         NONE,
         tr(
-            "Sings with the lead instead of it: in unison as a double, a little off its pitch, or in a third, a fifth "
-            "or an octave of its key."
+            "Sings a second part instead of the lead: a double slightly off its pitch, or a harmony a third, a fifth "
+            "or an octave away, in its key."
         ),
         tuple(STEPS),
     )

@@ -35,7 +35,7 @@ class LiveSettings:
         0.8, 0.0, 1.0, tr("Whose pronunciation you hear: at 0 your own, which is clearer, at 1 the voice's.")
     )
     consonant_protection: float = setting(
-        0.8, 0.0, 1.0, tr("Whose breaths and unvoiced consonants are heard: at 0 the voice's, at 1 your own.")
+        0.8, 0.0, 1.0, tr("Breaths and unvoiced consonants: at 0 the voice's, at 1 your own.")
     )
     texture: float = setting(
         1.0, 0.0, 1.0,

@@ -34,7 +34,7 @@ if TYPE_CHECKING:  # the engine takes seconds to load
 _SONGS = tr("Songs and several voices")
 _OUTPUT = tr(
     "A file (.wav, .flac, .mp3, .m4a, .ogg, .aiff), a folder, which is made, a template as "
-    "out/{name}.{voice}.{take}.flac, or - for standard output. Default: named after the recording and the "
+    "out/{name}.{take}.flac, or - for standard output. Default: named after the recording and the "
     "voice, in this folder."
 )
 _EFFECTS = tr(

@@ -27,6 +27,7 @@ DeviceOption = Annotated[
     str, typer.Option(metavar="auto|cpu|cuda|cuda:1|mps", help=tr("What to compute on; auto takes a GPU that works."))
 ]
 _WIDEST_SHAPE = 40  # characters, beside which help still has a column
+_MOST_LISTED = 12  # words of an option
 
 
 def option(shape: str | None, meaning: str, *flags: str, panel: str | None = None) -> OptionInfo:
@@ -63,13 +64,18 @@ def read_settings(base: S, given: Mapping[str, str | None]) -> S:
     return replace(base, **chosen)
 
 
+def _listed(words: Sequence[str]) -> str:
+    """Return words as a help lists them: of very many the first and the last."""
+    return ", ".join(words) if len(words) <= _MOST_LISTED else f"{', '.join(words[:3])} ... {words[-1]}"
+
+
 def _option(
     settings: type["DataclassInstance"], field: Field[object], kinds: Kinds, panel: str, default: str
 ) -> inspect.Parameter:
     meaning, words = field.metadata["meaning"], _words(kinds) or field.metadata.get("words", ())
     shape = "|".join([*_range(field), *words]) or "TEXT"
     if len(shape) > _WIDEST_SHAPE:
-        shape, meaning = "NAME", joined(" ", (meaning, f"({', '.join(words)})"))
+        shape, meaning = "NAME", joined(" ", (meaning, f"({_listed(words)})"))
     if field.default != "":
         meaning = joined(" ", (meaning, _default(field, settings, default)))
     option = typer.Option(_flag(field.name), metavar=shape, help=meaning, show_default=False, rich_help_panel=panel)
