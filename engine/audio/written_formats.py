@@ -10,6 +10,7 @@ dither", J. Audio Eng. Soc., 1992).
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, BinaryIO, Protocol
 
@@ -28,11 +29,23 @@ LARGEST_RIFF = 0xFFFF_FFFF  # bytes; beyond it the file becomes RF64
 CHUNK = 65_536  # samples per channel passed to libsndfile at once: its Vorbis encoder overflows the stack on more
 LOWEST_MPEG1_RATE = 32_000  # Hz
 HIGHEST_ODD_FLAC_RATE = 65_535  # Hz; above, FLAC stores the rate in tens
-SNDFILE_OPTIONS: dict[str, dict[str, object]] = {
-    ".flac": {"format": "FLAC", "subtype": "PCM_24"},
-    ".mp3": {"format": "MP3", "subtype": "MPEG_LAYER_III", "bitrate_mode": "VARIABLE", "compression_level": 0.1},
-    ".ogg": {"format": "OGG", "subtype": "VORBIS", "compression_level": 0.3},
-    ".aiff": {"format": "AIFF", "subtype": "PCM_24"},
+
+
+@dataclass(frozen=True)
+class _SndfileOptions:
+    """How libsndfile writes a format, by its own names."""
+
+    format: str
+    subtype: str
+    bitrate_mode: str | None = None
+    compression_level: float | None = None
+
+
+SNDFILE_OPTIONS = {
+    ".flac": _SndfileOptions("FLAC", "PCM_24"),
+    ".mp3": _SndfileOptions("MP3", "MPEG_LAYER_III", "VARIABLE", 0.1),
+    ".ogg": _SndfileOptions("OGG", "VORBIS", compression_level=0.3),
+    ".aiff": _SndfileOptions("AIFF", "PCM_24"),
 }
 M4A = ".m4a"
 _M4A_BITS_PER_S = 160_000  # per channel, beyond which AAC is said to be transparent
@@ -228,13 +241,13 @@ class SndfileEncoder:
         self._dither = None
         self._limit = np.inf if suffix == ".aiff" and bits == FLOAT else 1.0
         if self._limit > 1.0:
-            options = options | {"subtype": "FLOAT"}
-        elif options["subtype"] == "PCM_24" and bits < DEPTHS[0]:
-            options, self._dither = options | {"subtype": "PCM_16"}, Dither()
+            options = replace(options, subtype="FLOAT")
+        elif options.subtype == "PCM_24" and bits < DEPTHS[0]:
+            options, self._dither = replace(options, subtype="PCM_16"), Dither()
         if suffix == ".mp3" and mp3_kbps:
-            options = options | {"bitrate_mode": "CONSTANT", "compression_level": _mp3_level(rate, mp3_kbps)}
+            options = replace(options, bitrate_mode="CONSTANT", compression_level=_mp3_level(rate, mp3_kbps))
         try:
-            self._file = sf.SoundFile(self._target, "w", rate, channels, **options)
+            self._file = sf.SoundFile(self._target, "w", rate, channels, **vars(options))
             if comment:
                 self._file.comment = comment  # most formats have it before the samples
         except sf.SoundFileError as error:

@@ -7,11 +7,12 @@ import ctypes
 import os
 import sys
 from contextlib import suppress
+from typing import Never
 
 _STREAM, _INTERNET = 1, 2
 
 
-def attempt(secret: str, parent: int) -> tuple[dict[str, bool], dict[str, object]]:
+def attempt(secret: str, parent: int) -> tuple[dict[str, bool], dict[str, Never]]:
     """Return what this process can do, and no arrays: read files of others, start processes, call outside, see others.
 
     secret: a file that it was not given. parent: the number of the process that started it.

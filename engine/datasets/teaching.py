@@ -18,7 +18,7 @@ from engine.provenance.installation import Installation
 from engine.texts import tr
 from engine.voices.card import VoiceCard
 from engine.voices.imported import AnyVoice, voice_of
-from engine.voices.profile import TAUGHT_BY, forbids_derivatives
+from engine.voices.profile import TAUGHT_BY, Stated, forbids_derivatives
 
 _SAMPLES = Path(__file__).parents[1] / "samples"
 _BUNDLED = ("singing.flac", "speech.flac")  # the others are held out: each training is scored with them
@@ -76,7 +76,7 @@ def refuse_as_teacher(card: VoiceCard) -> None:
         )
 
 
-def taught_profile(card: VoiceCard, name: str = "") -> dict[str, object]:
+def taught_profile(card: VoiceCard, name: str = "") -> Stated:
     """Return the profile of the voice that an imported one teaches, as values of model.json.
 
     Licence, consent and what its owner says of the voice are carried over; its range is measured anew. name: by

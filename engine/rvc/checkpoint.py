@@ -8,6 +8,7 @@ import struct
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,7 @@ def extract(source: str, name: str = "") -> tuple[dict[str, Any], Arrays]:
         raise ModelFileError(joined(": ", (f'"{shown_name(path)}"', str(cause))), "wrong_shapes") from cause
     refuse_much_work(shown_name(path), multiplications_per_s(configuration))
     refuse_other_encoder(shown_name(path), content, LAYERS[configuration.version])
-    return configuration.as_json(), as_file(weights)
+    return asdict(configuration), as_file(weights)
 
 
 def as_file(weights: Mapping[str, Tensor]) -> Arrays:

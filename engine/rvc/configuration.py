@@ -1,7 +1,7 @@
 """The shape of an RVC generator, as its file states it: a list of eighteen values without names."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -82,13 +82,9 @@ class GeneratorConfiguration:
         """Samples per frame."""
         return prod(self.upsampling)
 
-    def as_json(self) -> dict[str, object]:
-        """Return the fields as JSON values; `from_json` reads them."""
-        return asdict(self)
-
 
 def from_json(values: Any) -> GeneratorConfiguration:
-    """Read what `as_json` wrote. Raises VoiceError."""
+    """Read the fields of a configuration. Raises VoiceError."""
     try:
         tuples = {name: tuple(values[name]) for name in ("block_kernels", "upsampling", "upsampling_kernels")}
         tuples["block_dilations"] = tuple(tuple(one) for one in values["block_dilations"])

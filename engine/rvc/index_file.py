@@ -45,7 +45,7 @@ def read_index(path: Path, target: Path) -> VoiceIndex:
     return VoiceIndex(**load_file(target), probes=found["probes"])
 
 
-def extract(source: str, name: str = "") -> tuple[dict[str, object], Arrays]:
+def extract(source: str, name: str = "") -> tuple[dict[str, int], Arrays]:
     """Do the work of `read_index`, in the process where it is safe."""
     index = parse_index(named(Path(source), name))
     arrays = {"vectors": index.vectors, "starts": index.starts, "centroids": index.centroids}

@@ -51,10 +51,6 @@ class OnnxModel:
     sample_rate: int
     precision: str  # float16, float32
 
-    def as_json(self) -> dict[str, object]:
-        """Return the fields as JSON values; `onnx_from_json` reads them."""
-        return asdict(self)
-
 
 _DIALECTS = (
     OnnxInputs("phone", "phone_lengths", "pitch", "pitchf", "ds", "rnd"),
@@ -63,7 +59,7 @@ _DIALECTS = (
 
 
 def onnx_from_json(values: Any) -> OnnxModel:
-    """Read what `as_json` wrote. Raises VoiceError."""
+    """Read the fields of a model. Raises VoiceError."""
     try:
         model = OnnxModel(**{**values, "inputs": OnnxInputs(**values["inputs"])})
     except (TypeError, KeyError) as cause:

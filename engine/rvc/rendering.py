@@ -1,7 +1,7 @@
 """Render content with an RVC model, whichever file it came in: the noise depends on seed and position alone."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from hashlib import file_digest
 from pathlib import Path
 from typing import Protocol
@@ -108,7 +108,7 @@ class TorchRendering(Rendering):
         return str(self.process.call("digest", self._asked())[0])
 
     def _asked(self) -> list[object]:
-        return [str(self.weights), self.configuration.as_json(), self.speaker, self.device]
+        return [str(self.weights), asdict(self.configuration), self.speaker, self.device]
 
 
 @dataclass(frozen=True, eq=False)

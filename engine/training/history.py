@@ -44,6 +44,30 @@ class Estimate:
         return self.setup_s + epochs * self.epoch_s + schedule.count(epochs) * self.evaluation_s
 
 
+@dataclass(frozen=True)
+class TrainingEvent:
+    """What happened after so many epochs, in a sentence for the user."""
+
+    epoch: int
+    text: str
+
+
+@dataclass(frozen=True)
+class TrainingSummary:
+    """What the card of a trained voice says of its training.
+
+    - minutes: of voice that it was trained on
+    - epochs, best_epoch, steps: of the whole training, up to the voice, and the steps
+    - scores: of the voice
+    """
+
+    minutes: float
+    epochs: int
+    best_epoch: int
+    steps: int
+    scores: Mapping[str, float]
+
+
 @dataclass(repr=False)
 class TrainingHistory(Brief):
     """What has happened in a training so far.
@@ -52,7 +76,7 @@ class TrainingHistory(Brief):
     - ceiling: the epochs asked for
     - epochs: of each epoch: "epoch", "steps", "seconds", the mean losses
     - evaluations: of each evaluation: "epoch", "folder", the scores
-    - events: "epoch" and "text", shown to the user
+    - events: shown to the user
     - estimate: how long it takes
     - format: of the file
     """
@@ -61,7 +85,7 @@ class TrainingHistory(Brief):
     ceiling: int = 0
     epochs: list[dict[str, Any]] = field(default_factory=list)
     evaluations: list[dict[str, Any]] = field(default_factory=list)
-    events: list[dict[str, object]] = field(default_factory=list)
+    events: list[TrainingEvent] = field(default_factory=list)
     estimate: Estimate | None = None
     format: int = TRAINING_FORMAT
 
@@ -94,6 +118,7 @@ def history_from_json(values: Mapping[str, Any]) -> TrainingHistory:
     """
     try:
         known = {name: from_data(values[name]) for name in ("state", "ceiling", "epochs", "evaluations", "events")}
+        known["events"] = [TrainingEvent(**event) for event in known["events"]]
         timed = values.get("estimate")
         return TrainingHistory(**known, estimate=Estimate(**timed) if timed else None, format=values.get("format", 1))
     except (KeyError, TypeError) as cause:

@@ -118,7 +118,9 @@ def teacher_scores(
 
 
 def _with_scores(dataset: Dataset, scores: AuditionScores) -> Dataset:
-    taught = {**dataset.profile.other[TAUGHT_BY], "scores": asdict(scores) | {"score": round(scores.score, 5)}}
+    origin = dataset.profile.other[TAUGHT_BY]
+    assert isinstance(origin, dict)  # as `taught_profile` has it
+    taught = {**origin, "scores": asdict(scores) | {"score": round(scores.score, 5)}}
     profile = replace(dataset.profile, other={**dataset.profile.other, TAUGHT_BY: taught})
     write_atomically(dataset.folder / MODEL_FILE, profile_text(profile), durable=True)
     return load_dataset(dataset.folder)

@@ -21,7 +21,7 @@ import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, fields, replace
 from pathlib import Path
@@ -54,7 +54,9 @@ from engine.training.history import (
     ORIGINALS_FOLDER,
     TRAINING_FORMAT,
     Estimate,
+    TrainingEvent,
     TrainingHistory,
+    TrainingSummary,
     history_from_json,
     write_history,
 )
@@ -323,7 +325,8 @@ class _Training:
         best = self.history.best
         assert best is not None
         voice = load_voice(self.folder / EVALUATIONS_FOLDER / best["folder"])
-        return replace(voice, card=replace(voice.card, training=self._summary(best)))
+        scores = {name: best[name] for name in (*(f.name for f in fields(AuditionScores)), "score")}
+        return replace(voice, card=replace(voice.card, training=asdict(self._summary(best["epoch"], scores))))
 
     # ---- one epoch
 
@@ -613,7 +616,7 @@ class _Training:
         return text
 
     def _add_event(self, text: str) -> None:
-        self.history.events.append({"epoch": self.history.epoch, "text": text})
+        self.history.events.append(TrainingEvent(self.history.epoch, text))
         self.report(self._fraction(), text)
 
     # ---- on disk
@@ -671,17 +674,11 @@ class _Training:
             else:
                 path.unlink(missing_ok=True)
 
-    def _summary(self, best: dict[str, object]) -> dict[str, object]:
+    def _summary(self, best_epoch: int, scores: Mapping[str, float]) -> TrainingSummary:
         """Summarise the training for the card."""
         frames = sum(len(clip.pitch) for clip in self.tuning.clips)
-        scores = {name: best[name] for name in (*(f.name for f in fields(AuditionScores)), "score")}
-        return {
-            "minutes": round(frames / FRAME_RATE / 60, 1),
-            "epochs": self.history.epoch,
-            "best_epoch": best["epoch"],
-            "steps": self.step,
-            "scores": scores,
-        }
+        minutes = round(frames / FRAME_RATE / 60, 1)
+        return TrainingSummary(minutes, self.history.epoch, best_epoch, self.step, scores)
 
 
 def _folder_name(epoch: int) -> str:

@@ -244,7 +244,7 @@ def _consent(parts: list[VoiceCard]) -> dict[str, str]:
     return {key: "; ".join(texts) for key, texts in stated.items()}
 
 
-def _origin(card: VoiceCard) -> dict[str, object]:
+def _origin(card: VoiceCard) -> dict[str, str | dict[str, str]]:
     """Return the record of a voice in a blend, word for word."""
     return {
         "id": card.id,

@@ -8,7 +8,7 @@ networks render it, `card.model` their configuration. They convert as they are; 
 import os
 import shutil
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any
@@ -185,12 +185,12 @@ def import_rvc(
         if is_onnx:
             described = read_onnx(path, speaker)
             shutil.copyfile(path, folder / ONNX_FILE)
-            model, width, rate = {"onnx": described.as_json()}, described.content, described.sample_rate
+            model, width, rate = {"onnx": asdict(described)}, described.content, described.sample_rate
         else:
             configuration = read_checkpoint(path, folder / WEIGHTS_FILE)
             if not 0 <= speaker < configuration.speakers:
                 raise no_such_speaker(shown_name(path), speaker, configuration.speakers)
-            model, width, rate = configuration.as_json(), configuration.content, configuration.sample_rate
+            model, width, rate = asdict(configuration), configuration.content, configuration.sample_rate
             weights = load_file(folder / WEIGHTS_FILE) if index else {}
         found = _index_of(Path(index), folder) if index else None
         if found is not None and found.vectors.shape[1] != width:

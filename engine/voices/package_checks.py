@@ -97,7 +97,7 @@ def _check_stated(package: Path, card: VoiceCard) -> None:
         raise _damaged_since(package, cause) from cause
 
 
-def _read_checksums(package: Path, folder: Path) -> dict[str, object]:
+def _read_checksums(package: Path, folder: Path) -> dict[str, str]:
     values = _read_json(package, folder / CHECKSUMS_FILE)
     if not isinstance(values, dict) or values.get("kind") != KIND or not is_whole(values.get("format")):
         raise VoiceError(
@@ -113,7 +113,7 @@ def _read_checksums(package: Path, folder: Path) -> dict[str, object]:
         )
     if values["format"] < 1 or not isinstance(values.get("sha256"), dict):
         raise _damaged(package, tr("{checksums_file} holds no checksums", checksums_file=CHECKSUMS_FILE))
-    return dict(values["sha256"])
+    return {name: str(digest) for name, digest in values["sha256"].items()}
 
 
 def _check_weights(package: Path, path: Path) -> None:

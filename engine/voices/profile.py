@@ -11,7 +11,9 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import date
-from typing import Any
+from typing import TypeGuard
+
+from pydantic import JsonValue
 
 from engine.errors import ProfileError, SettingsError
 from engine.reprs import Brief
@@ -71,9 +73,11 @@ class VoiceProfile(Brief):
     licence: str = ""
     source: str = ""
     consent: dict[str, str] = field(default_factory=dict)
-    other: dict[str, Any] = field(default_factory=dict)
+    other: dict[str, JsonValue] = field(default_factory=dict)
 
 
+# what a person says of a voice, by field: a text, traits, or a range or consent by its parts
+Stated = dict[str, str | list[str] | dict[str, str]]
 _FIELDS = tuple(one.name for one in fields(VoiceProfile) if one.name != "other")
 _KNOWN = (*_FIELDS, _OTHER_SPELLING)
 
@@ -84,20 +88,21 @@ def read_profile(values: Mapping[str, object]) -> VoiceProfile:
     Raises ProfileError with every wrong field: parts of a field are named as `consent.date`.
     """
     problems = _Problems()
-    given = {name: value for name, value in _one_licence(values, problems).items() if not is_blank(value)}
+    _note_two_licences(values.get("licence"), values.get(_OTHER_SPELLING), problems)
+    given = {name: value for name, value in _british(values).items() if not is_blank(value)}
     profile = VoiceProfile(
-        name=_name(given, problems),
-        gender=_choice(given, "gender", GENDERS, problems),
-        age=_choice(given, "age", AGES, problems),
+        name=_name(given.get("name"), problems),
+        gender=_choice(given.get("gender"), "gender", GENDERS, problems),
+        age=_choice(given.get("age"), "age", AGES, problems),
         description=_text(given.get("description"), "description", problems),
-        base_language=_language(given, problems),
-        traits=_traits(given, problems),
-        genre=_choice(given, "genre", GENRES, problems),
-        voice_type=_choice(given, "voice_type", VOICE_TYPES, problems),
-        vocal_range=_vocal_range(given, problems),
+        base_language=_language(given.get("base_language"), problems),
+        traits=_traits(given.get("traits", ()), problems),
+        genre=_choice(given.get("genre"), "genre", GENRES, problems),
+        voice_type=_choice(given.get("voice_type"), "voice_type", VOICE_TYPES, problems),
+        vocal_range=_vocal_range(given.get("vocal_range"), problems),
         licence=_text(given.get("licence"), "licence", problems),
         source=_text(given.get("source"), "source", problems),
-        consent=_consent(given, problems),
+        consent=_consent(given.get("consent", {}), problems),
         other=_other(values, problems),
     )
     if problems.found:
@@ -105,7 +110,7 @@ def read_profile(values: Mapping[str, object]) -> VoiceProfile:
     return profile
 
 
-def profile_as_json(profile: VoiceProfile) -> dict[str, object]:
+def profile_as_json(profile: VoiceProfile) -> dict[str, JsonValue]:
     """Return the values of model.json without empty fields; `read_profile` gives the profile again."""
     values = {name: getattr(profile, name) for name in _FIELDS}
     values["traits"] = list(profile.traits)
@@ -156,13 +161,12 @@ class _Problems:
         self.found.append((name, sentence.format(field=shown)))
 
 
-def _name(given: dict[str, object], problems: _Problems) -> str:
-    if "name" not in given:
+def _name(value: object, problems: _Problems) -> str:
+    if value is None:
         missing = tr('{field} is missing; write it into model.json as "name", or state it when the voice is created.')
         problems.add("name", missing)
         return ""
-    name = _text(given["name"], "name", problems, LONGEST_NAME, one_line=True)
-    name = composed(name)
+    name = composed(_text(value, "name", problems, LONGEST_NAME, one_line=True))
     if name and all(unicodedata.category(sign)[0] in "CZM" for sign in name):
         problems.add("name", tr("{field} must hold something that can be seen."))
     return name
@@ -192,10 +196,9 @@ def _text(value: object, name: str, problems: _Problems, longest: int = LONGEST_
     return ""
 
 
-def _choice(given: dict[str, object], name: str, allowed: tuple[str, ...], problems: _Problems) -> str | None:
-    if name not in given:
+def _choice(value: object, name: str, allowed: tuple[str, ...], problems: _Problems) -> str | None:
+    if value is None:
         return None
-    value = given[name]
     chosen = " ".join(value.lower().split()) if isinstance(value, str) else None
     if chosen in allowed:
         return chosen
@@ -205,10 +208,9 @@ def _choice(given: dict[str, object], name: str, allowed: tuple[str, ...], probl
     return None
 
 
-def _language(given: dict[str, object], problems: _Problems) -> str | None:
-    if "base_language" not in given:
+def _language(value: object, problems: _Problems) -> str | None:
+    if value is None:
         return None
-    value = given["base_language"]
     language = value.strip().lower() if isinstance(value, str) else ""
     if re.fullmatch("[a-z]{2}", language):
         return language
@@ -218,8 +220,7 @@ def _language(given: dict[str, object], problems: _Problems) -> str | None:
     return None
 
 
-def _traits(given: dict[str, object], problems: _Problems) -> tuple[str, ...]:
-    values = given.get("traits", [])
+def _traits(values: object, problems: _Problems) -> tuple[str, ...]:
     if not isinstance(values, list | tuple):
         problems.add(
             "traits",
@@ -236,10 +237,9 @@ def _traits(given: dict[str, object], problems: _Problems) -> tuple[str, ...]:
     return tuple(trait for trait in traits if trait)
 
 
-def _vocal_range(given: dict[str, object], problems: _Problems) -> dict[str, str] | None:
-    if "vocal_range" not in given:
+def _vocal_range(values: object, problems: _Problems) -> dict[str, str] | None:
+    if values is None:
         return None
-    values = given["vocal_range"]
     if not isinstance(values, Mapping):
         problems.add(
             "vocal_range", tr('{field} must be like {"min": "A2", "max": "C5"}, not {values}.', values=_kind(values))
@@ -279,8 +279,7 @@ def _note(value: object, name: str, problems: _Problems) -> str:
     return ""
 
 
-def _consent(given: dict[str, object], problems: _Problems) -> dict[str, str]:
-    values = given.get("consent", {})
+def _consent(values: object, problems: _Problems) -> dict[str, str]:
     if not isinstance(values, Mapping):
         problems.add("consent", tr("{field} must hold statement, by and date, not be {values}.", values=_kind(values)))
         return {}
@@ -301,9 +300,9 @@ def _is_day(text: str) -> bool:
         return False
 
 
-def _other(values: Mapping[str, object], problems: _Problems) -> dict[str, object]:
+def _other(values: Mapping[str, object], problems: _Problems) -> dict[str, JsonValue]:
     """Return the keys of model.json that are not ours, checked only to fit into a card."""
-    other = {}
+    other: dict[str, JsonValue] = {}
     for name, value in values.items():
         if name in _KNOWN:
             continue
@@ -324,7 +323,7 @@ def _other(values: Mapping[str, object], problems: _Problems) -> dict[str, objec
     return other
 
 
-def _is_plain(value: object) -> bool:
+def _is_plain(value: object) -> TypeGuard[JsonValue]:
     """Whether a value comes back from a file as it was."""
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
@@ -334,15 +333,13 @@ def _is_plain(value: object) -> bool:
         return False
 
 
-def _one_licence(values: Mapping[str, object], problems: _Problems) -> dict[str, object]:
-    """Rename `license` to `licence`; note a problem if both are there and differ."""
-    one, another = values.get("licence"), values.get(_OTHER_SPELLING)
+def _note_two_licences(one: object, another: object, problems: _Problems) -> None:
+    """Note a problem if `licence` and `license` are both there and differ."""
     if not is_blank(one) and not is_blank(another) and one != another:
         problems.add(
             "licence",
             tr("{field} and {other_spelling} say different things; keep one of them.", other_spelling=_OTHER_SPELLING),
         )
-    return _british(values)
 
 
 def _british(values: Mapping[str, object]) -> dict[str, object]:

@@ -28,6 +28,7 @@ from studio.settings.options import option
 
 if TYPE_CHECKING:  # the engine takes seconds to load
     from engine.datasets.report import DataReport
+    from engine.voices.profile import Stated
 
 PANEL = tr("About the voice (replaces what model.json says)")
 
@@ -88,7 +89,7 @@ def create(
         "source": credit,
     }
     consent = {"statement": consent_statement, "by": consent_by, "date": consent_date}
-    given: dict[str, object] = {field: value for field, value in stated.items() if value is not None}
+    given: Stated = {field: value for field, value in stated.items() if value is not None}
     if agreed := {field: value for field, value in consent.items() if value is not None}:
         given["consent"] = agreed
     with local_studio() as studio, _on_track(source, track) as chosen:

@@ -130,7 +130,7 @@ def _print_course(studio: "Studio", voice: str) -> None:
     if history is None or history.best is None:
         return
     for event in history.events:
-        say(tr("epoch {epoch}: {text}", epoch=event["epoch"], text=event["text"]))
+        say(tr("epoch {epoch}: {text}", epoch=event.epoch, text=event.text))
     best = history.best
     say(
         ntr(

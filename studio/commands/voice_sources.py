@@ -15,6 +15,7 @@ from studio.commands.progress import progress_bar
 from studio.commands.wording import say, translated
 
 if TYPE_CHECKING:  # the database takes a moment to load
+    from engine.voices.profile import Stated
     from studio.actions.rvc_models import FoundModel
     from studio.store.studio import Studio
 
@@ -27,11 +28,11 @@ class Statements:
     consent: str | None = None
     source: str | None = None
 
-    def as_profile(self) -> dict[str, object]:
+    def as_profile(self) -> "Stated":
         """Return those that are made, as fields of a profile."""
-        consent = {"statement": self.consent} if self.consent else None
-        made = {"licence": self.licence, "source": self.source, "consent": consent}
-        return {name: value for name, value in made.items() if value}
+        made = {"licence": self.licence, "source": self.source}
+        consent: Stated = {"consent": {"statement": self.consent}} if self.consent else {}
+        return {name: value for name, value in made.items() if value} | consent
 
     def asked(self) -> "Statements":
         """Return them with those that were left out asked for; empty answers are allowed."""

@@ -40,7 +40,7 @@ from engine.networks.base import load_base
 from engine.research.benchmark.long_source import joined_recordings, write_long_source
 from engine.research.benchmark.machine import describe_machine, peak_memory_mb
 from engine.research.benchmark.recordings import SAMPLES
-from engine.research.benchmark.thread_costs import HERE, ask, timing_process
+from engine.research.benchmark.thread_costs import HERE, TimedConversion, ask, timing_process
 from engine.training.fine_tuning import FineTuning
 from engine.training.history import read_history
 from engine.training.pieces import epoch_pieces
@@ -116,7 +116,7 @@ def _conversion(device: Device, extent: Extent) -> Iterator[str]:
             source = folder / "source.wav"
             write_long_source(joined_recordings(SAMPLES), source, seconds)
             for (kind, threads), process in zip(chosen, processes, strict=True):
-                wanted = {"source": str(source), "output": str(folder / "output.wav"), "transpose": 0, "device": kind}
+                wanted = TimedConversion(str(source), str(folder / "output.wav"), 0, kind)
                 answers = [ask(process, wanted) for _ in range(2 if number and seconds < _TWICE_S else 1)]
                 least = min(answers, key=lambda answer: answer["wall_s"])
                 if number:

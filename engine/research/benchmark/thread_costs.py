@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from engine.errors import EngineError
@@ -34,6 +34,16 @@ class Case:
     seconds: float
     channels: int
     transpose: int
+
+
+@dataclass(frozen=True)
+class TimedConversion:
+    """A line of the input of timed_conversions.py: paths, semitones, and where it is done."""
+
+    source: str
+    output: str
+    transpose: int
+    device: str
 
 
 @dataclass(frozen=True)
@@ -91,14 +101,13 @@ def measure_thread_costs(trial: Trial, cases: Sequence[Case] | None = None) -> t
         )
 
 
-def asked_of(folder: Path, case: Case, trial: Trial) -> dict[str, object]:
+def asked_of(folder: Path, case: Case, trial: Trial) -> TimedConversion:
     """Return what `ask` is given for a case."""
-    source, output = _source(folder, case), folder / "output.wav"
-    return {"source": str(source), "output": str(output), "transpose": case.transpose, "device": trial.device}
+    return TimedConversion(str(_source(folder, case)), str(folder / "output.wav"), case.transpose, trial.device)
 
 
 def _costs(
-    trial: Trial, case: Case, threads: int, wanted: dict[str, object], before: dict[str, object]
+    trial: Trial, case: Case, threads: int, wanted: TimedConversion, before: TimedConversion
 ) -> list[ThreadCost]:
     """Convert one case in a process of each checkout, in turn, after another conversion that is not counted."""
     log(f"{case.name}, {_of_threads(threads)}")
@@ -145,12 +154,12 @@ def timing_process(checkout: Path, threads: int, voice: str | Path) -> Iterator[
         process.communicate()
 
 
-def ask(process: "subprocess.Popen[str]", conversion: dict[str, object]) -> dict[str, float]:
+def ask(process: "subprocess.Popen[str]", conversion: TimedConversion) -> dict[str, float]:
     """Have one conversion done. Raises EngineError if it fails, or the system ends the process."""
     assert process.stdin is not None
     assert process.stdout is not None
     try:
-        process.stdin.write(json.dumps(conversion) + "\n")
+        process.stdin.write(json.dumps(asdict(conversion)) + "\n")
         process.stdin.flush()
     except BrokenPipeError:
         pass  # what it said before it ended stands on the standard error

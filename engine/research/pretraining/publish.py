@@ -1,6 +1,7 @@
 """Write the weights that ship from the checkpoints: base.safetensors, the weights only training needs, and cards."""
 
 import json
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,15 @@ ATTRIBUTION = [
 ]
 
 
+@dataclass(frozen=True)
+class _TrainedPart:
+    """What the card says of the training of a part; plan: its settings."""
+
+    plan: dict[str, float]
+    steps: int
+    seconds: int
+
+
 def publish_base(corpus: Corpus, means: FeatureMeans, out: Path) -> None:
     """Write the base to `out`, with the discriminator, envelope encoder and foreign content that training needs.
 
@@ -43,7 +53,7 @@ def publish_base(corpus: Corpus, means: FeatureMeans, out: Path) -> None:
         raise TrainingError(f"{out} does not hold checkpoints of both parts; train them first.")
     weights = {f"synthesizer.{name}": value for name, value in synthesizer["average"].items()}
     weights |= {n: v for n, v in acoustic["average"].items() if n.partition(".")[0] in BASE_PARTS}
-    save_weights(out / "base.safetensors", weights, _card(corpus, out, acoustic, synthesizer))
+    save_weights(out / "base.safetensors", weights, _card(corpus, out, _trained(acoustic), _trained(synthesizer)))
     training_only = {"use": "training voices only", "licence": "CC BY 4.0", "attribution": ATTRIBUTION}
     discriminator: dict[str, Tensor] = acoustic["discriminator"]
     save_weights(
@@ -91,7 +101,7 @@ def _publish_foreign(corpus: Corpus, means: FeatureMeans, model: BaseModel, plan
     save_weights(out / "foreign.safetensors", weights, card)
 
 
-def _card(corpus: Corpus, out: Path, acoustic: dict[str, object], synthesizer: dict[str, object]) -> dict[str, object]:
+def _card(corpus: Corpus, out: Path, acoustic: _TrainedPart, synthesizer: _TrainedPart) -> dict[str, object]:
     minutes: dict[str, float] = {}
     for clip in corpus.clips:
         minutes[clip.group] = minutes.get(clip.group, 0.0) + clip.frames / 6000
@@ -102,18 +112,18 @@ def _card(corpus: Corpus, out: Path, acoustic: dict[str, object], synthesizer: d
         "listener": "listener.safetensors",
         "data_minutes": {name: round(value, 1) for name, value in sorted(minutes.items())},
         "kept_out": sorted(EXCLUDED),
-        "acoustic": _trained(acoustic),
-        "synthesizer": _trained(synthesizer),
+        "acoustic": asdict(acoustic),
+        "synthesizer": asdict(synthesizer),
         "scores": {name: _last_scores(out / f"{name}.jsonl") for name in _LOGS if (out / f"{name}.jsonl").exists()},
         "unseen": "scores that begin with unseen_ are of speakers that were never trained on",
         "made_with": "python -m engine.pretraining --corpus DIR --out DIR",
     }
 
 
-def _trained(checkpoint: dict[str, Any]) -> dict[str, Any]:
-    return {"plan": checkpoint["plan"], "steps": checkpoint["step"], "seconds": round(checkpoint["seconds"])}
+def _trained(checkpoint: dict[str, Any]) -> _TrainedPart:
+    return _TrainedPart(checkpoint["plan"], checkpoint["step"], round(checkpoint["seconds"]))
 
 
-def _last_scores(log: Path) -> dict[str, object]:
+def _last_scores(log: Path) -> dict[str, float]:
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     return next((line for line in reversed(lines) if any(name.startswith("unseen") for name in line)), {})

@@ -30,7 +30,7 @@ from studio.store.idempotency import Idempotency, answered, run_idempotently
 from studio.store.idempotent_answers import Answer
 from studio.store.kinds import REPORT
 from studio.store.records.cards import ReportedData
-from studio.store.records.codec import Record
+from studio.store.records.codec import Json, Record
 from studio.store.records.voices import ReportAsked
 from studio.store.studio import Cost, Studio, costs
 from studio.store.tasks import latest, waiting_and_running
@@ -46,7 +46,7 @@ LEAST_RECORDED_S = 10.0  # of audio; the data report measures how much of it is 
 _MOST_REPORTS = 20  # queued or running reports per account: more than anyone starts by hand
 
 
-def gather(file: Path, unpacked: Path, gathered: Path, refused: list[str], kept_free: int) -> dict[str, object]:
+def gather(file: Path, unpacked: Path, gathered: Path, refused: list[str], kept_free: int) -> Json:
     """Move the contents of a file (a recording, a zip, a model.json) to `gathered`; return what a model.json states.
 
     unpacked: where a zip may be unpacked, as long as `kept_free` bytes of the disk stay free. Unreadable files of a zip
@@ -105,7 +105,7 @@ def _gather_recording(file: Path, name: str, place: PurePosixPath, gathered: Pat
     link_or_copy(file, target)
 
 
-def _model_file(file: Path) -> dict[str, object]:
+def _model_file(file: Path) -> Json:
     try:
         values = json.loads(file.read_bytes()[: LARGEST_MODEL_FILE + 1].decode("utf-8-sig"))
     except (ValueError, RecursionError) as cause:

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from pydantic import JsonValue
+
 from engine.audio.files import open_audio
 from engine.audio.stems import cut_recording
 from engine.audio.tracks import Track
@@ -12,7 +14,7 @@ from engine.datasets.dataset import LIMITS, MODEL_FILE, create_dataset, load_dat
 from engine.errors import EngineError
 from engine.files import fitting_name, named, on_track
 from engine.texts import ntr, numeral, tr
-from engine.voices.profile import is_blank, profile_as_json, read_profile
+from engine.voices.profile import VoiceProfile, is_blank, profile_as_json, read_profile
 from studio.actions.uploads import link_or_copy, refuse_large, scratch_folder
 from studio.actions.voices.datasets import free_path, gather, gather_dataset, keep_dataset
 from studio.actions.voices.voice import delete_model
@@ -21,6 +23,7 @@ from studio.settings.service import MEGABYTE
 from studio.store.accounts import Account, account_prefix
 from studio.store.catalogue import find_model
 from studio.store.drafts import DRAFTS, Gathered, gathered_at, is_draft_id, new_draft_id, new_moment
+from studio.store.records.codec import Json, Record
 from studio.store.studio import Cost, Studio, costs
 
 
@@ -41,9 +44,19 @@ class DraftUpload:
 
     draft_id: str
     added: int
-    values: dict[str, object]
+    values: Json
     refused: tuple[str, ...]
     choices: tuple[TrackChoice, ...] = ()
+
+
+@dataclass(frozen=True)
+class DraftRecording(Record):
+    """A recording of a draft as it is shown."""
+
+    id: str
+    name: str
+    duration_s: float
+    url: str
 
 
 # ---- gathered
@@ -58,7 +71,7 @@ def add_recordings(
     Raises NotFound for an unknown draft, DiskFull, Unavailable. Unreadable files are reported and left out.
     """
     draft_id = _known(draft_id) if draft_id else new_draft_id()
-    values: dict[str, object] = {}
+    values: dict[str, JsonValue] = {}
     refused: list[str] = []
     kept_free = studio.service.free_disk_mb * MEGABYTE
     with scratch_folder(studio) as scratch:
@@ -122,16 +135,13 @@ def choose_track(studio: Studio, account: Account, draft_id: str, recording: str
         studio.storage.delete(found.key)
 
 
-def draft_view(studio: Studio, account: Account, draft_id: str, base_url: str, now_s: float) -> list[dict[str, object]]:
-    """Return the recordings of a draft in the order they were added: `id`, `name`, `duration_s` and `url` of each.
+def draft_view(studio: Studio, account: Account, draft_id: str, base_url: str, now_s: float) -> list[DraftRecording]:
+    """Return the recordings of a draft in the order they were added.
 
     A deleted draft has none. Raises Unavailable.
     """
     found = _recordings(studio, account, draft_id) if is_draft_id(draft_id) else []
-    return [
-        {"id": one.place, "name": one.name, "duration_s": one.duration_s, "url": studio.link(one.key, base_url, now_s)}
-        for one in found
-    ]
+    return [DraftRecording(one.place, one.name, one.duration_s, studio.link(one.key, base_url, now_s)) for one in found]
 
 
 def remove_recording(studio: Studio, account: Account, draft_id: str, recording: str) -> None:
@@ -160,7 +170,7 @@ def create_from_draft(
     """
     recordings = refuse_incomplete(studio, account, draft_id, values, confirmed)
     assert draft_id is not None
-    given = {**_other(studio, account, draft_id), **values}
+    given = {**_stored(studio, account, draft_id).other, **values}
     read_profile(given)  # raises before anything is copied
     with scratch_folder(studio) as scratch:
         gathered = scratch / "recordings"
@@ -241,13 +251,13 @@ def _recordings(studio: Studio, account: Account, draft_id: str) -> list[Gathere
     return sorted((one for one in found if one is not None), key=lambda one: (one.moment, one.name))
 
 
-def _other(studio: Studio, account: Account, draft_id: str) -> dict[str, object]:
-    """Return the contents of model.json beside the fields of a profile, which are kept as they are."""
+def _stored(studio: Studio, account: Account, draft_id: str) -> VoiceProfile:
+    """Return what the model.json of a draft says, under the name of the draft if it says none."""
     try:
         values = json.loads(b"".join(studio.storage.read(f"{_prefix(account, draft_id)}/{MODEL_FILE}")))
     except NotFound:
-        return {}
-    return read_profile({"name": draft_id} | values).other
+        values = {}
+    return read_profile({"name": draft_id} | values)
 
 
 def _prefix(account: Account, draft_id: str) -> str:

@@ -10,8 +10,8 @@ from gradio.blocks import Block
 
 from engine.texts import tr
 from engine.units import note_name
-from engine.voices.profile import AGES, GENDERS, GENRES, LONGEST_NAME, MOST_TRAITS, VOICE_TYPES
-from studio.page.parts.values import Given, Values
+from engine.voices.profile import AGES, GENDERS, GENRES, LONGEST_NAME, MOST_TRAITS, VOICE_TYPES, Stated
+from studio.page.parts.values import Values
 
 MINE = tr("This is my own voice. I agree that a voice model is trained on it and that recordings are converted to it.")
 AGREED = tr(
@@ -62,29 +62,30 @@ class ProfileForm:
         """Return a form of the controls of both."""
         return ProfileForm({**self.controls, **other.controls})
 
-    def values(self, given: Mapping[Block, object]) -> dict[str, object]:
+    def values(self, given: Mapping[Block, object]) -> Stated:
         """Return the values of a profile, without empty controls."""
-        values: dict[str, object] = {}
-        parts: dict[str, dict[str, object]] = {}
-        for name, control in self.controls.items():
-            value = given[control]
-            if value is None or value in ("", []):
-                continue
+        values: Stated = {}
+        parts: dict[str, dict[str, str]] = {}
+        for name, content in self.kept(given).items():
             field, _, part = name.partition(".")
-            if part:
+            if content and part:
                 values[field] = parts.setdefault(field, {})
-                parts[field][part] = value
-            else:
-                values[field] = value
+                parts[field][part] = str(content)
+            elif content:
+                values[field] = content
         return values
 
-    def kept(self, given: Given) -> dict[str, object]:
+    def kept(self, given: Mapping[Block, object]) -> dict[str, str | list[str]]:
         """Return the contents of the controls by name, for `restored`."""
-        return {name: given[control] for name, control in self.controls.items()}
+        return {name: _content(given[control]) for name, control in self.controls.items()}
 
     def restored(self, kept: Mapping[str, object]) -> Values:
         """Return updates that fill in the result of `kept`."""
-        return {control: gr.update(value=kept[name]) for name, control in self.controls.items() if name in kept}
+        return {
+            control: gr.update(value=_shown(name, kept[name]))
+            for name, control in self.controls.items()
+            if name in kept
+        }
 
     def filled(self, values: Said, only_said: bool = False) -> Values:
         """Return updates that fill in the values of a profile. only_said: leave controls without a value unchanged."""
@@ -190,6 +191,11 @@ def _lay_out_more(made: dict[str, Control]) -> None:
 
 def _choice(label: str, choices: Sequence[str], otherwise: str = tr("not specified")) -> gr.Dropdown:
     return gr.Dropdown([(otherwise, _UNSPECIFIED), *choices], value=_UNSPECIFIED, label=label)
+
+
+def _content(value: object) -> str | list[str]:
+    """Return what a control holds: a text, or traits; "" for nothing."""
+    return [str(one) for one in value] if isinstance(value, list) else str(value or _UNSPECIFIED)
 
 
 def _shown(name: str, value: object) -> object:

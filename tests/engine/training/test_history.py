@@ -7,6 +7,7 @@ from engine.training.history import (
     HISTORY_FILE,
     TRAINING_FORMAT,
     Estimate,
+    TrainingEvent,
     TrainingHistory,
     history_from_json,
     read_history,
@@ -20,7 +21,7 @@ def history() -> TrainingHistory:
         {"epoch": e, "folder": f"{e:06}", "score": s} for e, s in ((0, 0.5), (10, 0.9), (20, 0.9), (30, 0.7))
     ]
     epochs = [{"epoch": e, "steps": 3, "seconds": 1.0, "envelope": 0.5} for e in range(1, 31)]
-    return TrainingHistory("training", 100, epochs, evaluations, [{"epoch": 3, "text": "x"}], Estimate(1.0, 2.0, 120.0))
+    return TrainingHistory("training", 100, epochs, evaluations, [TrainingEvent(3, "x")], Estimate(1.0, 2.0, 120.0))
 
 
 def test_training_history_best_is_the_earliest_of_equal_highest_scores(history):

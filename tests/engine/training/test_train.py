@@ -142,7 +142,7 @@ def test_train_restarts_a_training_of_an_earlier_format_and_keeps_it_aside(clips
     assert same_weights(load_voice(begun / first), load_voice(first_epoch / first))
     history = read_history(begun)
     assert [line["epoch"] for line in history.epochs] == [1]
-    assert any(event["text"].startswith("Started again") for event in history.events)
+    assert any(event.text.startswith("Started again") for event in history.events)
     aside = begun / f"{EARLIER_FOLDER}-{TRAINING_FORMAT - 1}"
     assert torch.load(aside / CHECKPOINT_FILE, weights_only=True)["format"] == TRAINING_FORMAT - 1
     assert same_weights(load_voice(aside / first), load_voice(first_epoch / first))
@@ -388,7 +388,7 @@ def test_train_stops_early_without_improvement_and_names_the_best_epoch(clips, t
     train(clips, plan, tmp_path, lambda fraction, message: told.append(message))
     history = read_history(tmp_path)
     assert (history.state, history.epoch, history.best["epoch"]) == ("completed", 4, 1)
-    assert "The voice is from epoch 1" in history.events[-1]["text"]
+    assert "The voice is from epoch 1" in history.events[-1].text
     assert told[-1] == "completed; the best checkpoint is from epoch 1"
     # asked for more, it is patient again from here
     train(clips, replace(plan, epochs=60, patience=4), tmp_path)
@@ -441,9 +441,9 @@ def test_train_skips_and_reports_a_non_finite_step_and_halves_the_learning_rate(
     train(clips, PLAN, tmp_path, lambda fraction, message: told.append(message))
     assert shares == [1.0, 1.0, 1.0, 0.5]
     [event] = read_history(tmp_path).events
-    assert "was skipped" in event["text"]
-    assert "restored" not in event["text"]
-    assert event["text"] in told
+    assert "was skipped" in event.text
+    assert "restored" not in event.text
+    assert event.text in told
     assert [line["steps"] for line in read_history(tmp_path).epochs] == [2, 1]
 
 
@@ -457,7 +457,7 @@ def test_train_restores_the_last_checkpoint_if_weights_are_nan(clips, tmp_path, 
     scored(monkeypatch, [0.1, 0.2])
     monkeypatch.setattr(FineTuning, "step", step)
     voice = train(clips, PLAN, tmp_path)
-    assert "last checkpoint was restored" in read_history(tmp_path).events[0]["text"]
+    assert "last checkpoint was restored" in read_history(tmp_path).events[0].text
     assert torch.isfinite(voice.timbre).all()
     assert all(np.isfinite(line["envelope"]) for line in read_history(tmp_path).epochs)
 
@@ -487,7 +487,7 @@ def test_train_leaves_out_a_recording_with_nan_and_reports_it(clips, tmp_path, m
     scored(monkeypatch, [0.5] * 9)
     poisoned = replace(clips[0], envelope=np.full_like(clips[0].envelope, np.nan))
     train([*clips, poisoned], replace(PLAN, epochs=1), tmp_path)
-    assert "infinite values: 1." in read_history(tmp_path).events[0]["text"]
+    assert "infinite values: 1." in read_history(tmp_path).events[0].text
 
 
 @pytest.mark.parametrize(
@@ -507,7 +507,7 @@ def test_train_halves_the_batch_when_out_of_memory_and_reports_it(clips, tmp_pat
     train(clips, replace(PLAN, epochs=1), tmp_path)
     assert sizes[:2] == [4, 2]
     assert max(sizes[1:]) == 2
-    assert "batch size is now 2" in read_history(tmp_path).events[0]["text"]
+    assert "batch size is now 2" in read_history(tmp_path).events[0].text
 
 
 @pytest.mark.parametrize(
@@ -692,7 +692,7 @@ def test_train_ahead_halves_the_batch_when_out_of_memory_and_reports_it(clips, t
     monkeypatch.setattr(FineTuning, "queue", queue)
     train(clips, replace(AHEAD, epochs=1), tmp_path)
     assert sizes == [2] * 4
-    assert "batch size is now 2" in read_history(tmp_path).events[0]["text"]
+    assert "batch size is now 2" in read_history(tmp_path).events[0].text
 
 
 def test_train_ahead_reports_a_non_finite_step_and_halves_the_learning_rate(clips, tmp_path, monkeypatch, ahead):
@@ -707,7 +707,7 @@ def test_train_ahead_reports_a_non_finite_step_and_halves_the_learning_rate(clip
     train(clips, replace(AHEAD, epochs=3), tmp_path)
     assert shares == [1.0] * 4 + [0.5] * 2
     [event] = read_history(tmp_path).events
-    assert "was skipped" in event["text"]
+    assert "was skipped" in event.text
     assert [line["steps"] for line in read_history(tmp_path).epochs] == [2, 1, 2]
 
 

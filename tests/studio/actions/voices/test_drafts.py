@@ -34,7 +34,7 @@ def listed(studio, draft_id, account=None):
 
 
 def names(studio, draft_id):
-    return [one["name"] for one in listed(studio, draft_id)]
+    return [one.name for one in listed(studio, draft_id)]
 
 
 def kept(studio):
@@ -66,9 +66,9 @@ def test_add_recordings_collects_recordings_over_several_calls(studio, recording
     first = add_recordings(studio, studio.local, None, [recording(1.5, "b.wav"), recording(2.0, "a.wav")], NOW_S)
     again = add_recordings(studio, studio.local, first.draft_id, [recording(3.25, "sung (ä) 100%.wav")], NOW_S + 1)
     assert (first.added, again.added, again.draft_id) == (2, 1, first.draft_id)
-    shown = [(one["name"], one["duration_s"]) for one in listed(studio, first.draft_id)]
+    shown = [(one.name, one.duration_s) for one in listed(studio, first.draft_id)]
     assert shown == [("a.wav", 2.0), ("b.wav", 1.5), ("sung (ä) 100_.wav", 3.25)]
-    assert all(one["url"].startswith("/files/drafts/") for one in listed(studio, first.draft_id))
+    assert all(one.url.startswith("/files/drafts/") for one in listed(studio, first.draft_id))
 
 
 def test_drop_draft_leaves_the_original_file_in_place(studio, recording):
@@ -158,7 +158,7 @@ def test_add_recordings_refuses_a_zip_with_an_invalid_field_and_takes_nothing(st
 
 def test_remove_recording_removes_one_recording_and_may_be_repeated(studio, recording):
     draft = add_recordings(studio, studio.local, None, [recording(1, "a.wav"), recording(1, "b.wav")], NOW_S).draft_id
-    first = listed(studio, draft)[0]["id"]
+    first = listed(studio, draft)[0].id
     for _ in range(2):
         remove_recording(studio, studio.local, draft, first)
     assert names(studio, draft) == ["b.wav"]
@@ -187,7 +187,7 @@ def test_draft_is_hidden_from_other_accounts(studio, other, recording):
     with pytest.raises(Invalid):
         create_from_draft(studio, other, draft, STATED)
     theirs = add_recordings(studio, other, draft, [recording(1, "b.wav")], NOW_S).draft_id
-    assert [one["name"] for one in listed(studio, theirs, other)] == ["b.wav"]
+    assert [one.name for one in listed(studio, theirs, other)] == ["b.wav"]
     assert names(studio, draft) == ["vocal.wav"]
 
 
@@ -293,9 +293,9 @@ def test_choose_track_puts_one_sound_track_in_the_place_of_a_film(studio, tmp_pa
     came = add_recordings(studio, studio.local, None, [recording(1.0, "a.wav"), film], NOW_S)
     [choice] = came.choices
     assert (choice.name, choice.read, [one.title for one in choice.tracks]) == ("film.mkv", 1, ["A", "B"])
-    assert choice.recording in [one["id"] for one in listed(studio, came.draft_id)]
+    assert choice.recording in [one.id for one in listed(studio, came.draft_id)]
     with pytest.raises(NotFound):
         choose_track(studio, studio.local, came.draft_id, "nothing", 2)
     choose_track(studio, studio.local, came.draft_id, choice.recording, 2)
-    shown = [(one["name"], one["duration_s"]) for one in listed(studio, came.draft_id)]
+    shown = [(one.name, one.duration_s) for one in listed(studio, came.draft_id)]
     assert shown == [("a.wav", 1.0), ("film 2.flac", 2.0)]
