@@ -82,43 +82,19 @@ def survey_recording(
     """
     workers = workers or Workers(1)
     analysed = analysed or AnalysedWindows(base.listener, workers=workers)
-    envelopes, pitches, loudness = [], [], []
-    meter = DrynessMeter()
-    features: list[np.ndarray] = []  # of the windows at the beginning alone, which are enough
-    peak = 0.0
-
-    def measured() -> Iterator[np.ndarray]:
-        nonlocal peak
-        for block in blocks:
-            peak = max(peak, float(np.abs(block).max(initial=0.0)))
-            yield block
-
-    def surveyed(cut: Sequence[tuple[int, Window]]) -> Work[None]:
-        windows = [one.in_silence() for number, one in cut if one.core_stop <= KEPT_FRAMES or number % _EVERY == 0]
-        group = analysed.analyse_together(windows)
-        levels = [measure_loudness(found.mid) for found in group]
-        yield Turn.IN_ORDER
-        for window, found, level_db in zip(windows, group, levels, strict=True):
-            envelopes.append(found.envelope[window.core])
-            pitches.append(found.pitch[window.core])
-            meter.add(found.mid, found.pitch, level_db, window.core)
-            loudness.append(level_db[window.core])
-            if window.core_stop <= KEPT_FRAMES or not features:
-                features.append(found.features[window.core_features])
-        report(cut[-1][1].core_stop / FRAME_RATE)
-
-    groups = in_groups(enumerate(cut_windows(measured())), analysed.together)
-    for _ in workers.in_order(map(surveyed, groups), analysed.together):
+    frames = _SurveyedFrames(analysed, report)
+    groups = in_groups(enumerate(cut_windows(frames.metered(blocks))), analysed.together)
+    for _ in workers.in_order(map(frames.survey, groups), analysed.together):
         pass
-    if not envelopes:
+    if not frames.envelopes:
         raise AudioError(tr("There is no sound to convert (0 samples)."))
-    envelope = np.concatenate(envelopes)
-    envelopes.clear()  # of ten hours: 200 MB
-    pitch = Pitch.joined(pitches)
+    envelope = np.concatenate(frames.envelopes)
+    frames.envelopes.clear()  # of ten hours: 200 MB
+    pitch = Pitch.joined(frames.pitches)
     level = measure_level(envelope)
-    listened = np.concatenate(features)
+    listened = np.concatenate(frames.features)
     beginning = slice(0, 2 * len(listened))
-    loudness_db = np.concatenate(loudness)
+    loudness_db = np.concatenate(frames.loudness)
     semitones = pitch.semitones[audible(pitch, loudness_db)]
     style = measure_style(pitch, loudness_db)
 
@@ -147,12 +123,46 @@ def survey_recording(
         bands=bands_with_signal(envelope, level),
         voiced=len(semitones) > 0,
         sustained=sustained,
-        dryness=meter.finish(loudness_db, len(loudness_db) / FRAME_RATE),
+        dryness=frames.meter.finish(loudness_db, len(loudness_db) / FRAME_RATE),
         seconds_of_notes=measure_histogram(pitch, loudness_db),
         beyond_warning=pitch.beyond_warning,
-        peak=peak,
+        peak=frames.peak,
         alternation=alternation,
     )
+
+
+class _SurveyedFrames:
+    """What the surveyed windows of a recording hold, in their order."""
+
+    def __init__(self, analysed: AnalysedWindows, report: Callable[[float], None]):
+        self._analysed, self._report = analysed, report
+        self.envelopes: list[np.ndarray] = []
+        self.pitches: list[Pitch] = []
+        self.loudness: list[np.ndarray] = []
+        self.features: list[np.ndarray] = []  # of the windows at the beginning alone, which are enough
+        self.meter = DrynessMeter()
+        self.peak = 0.0
+
+    def metered(self, blocks: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
+        """Yield the blocks as they are, and keep their peak."""
+        for block in blocks:
+            self.peak = max(self.peak, float(np.abs(block).max(initial=0.0)))
+            yield block
+
+    def survey(self, cut: Sequence[tuple[int, Window]]) -> Work[None]:
+        """Analyse windows, each with its number, and keep what they hold once those before them are kept."""
+        windows = [one.in_silence() for number, one in cut if one.core_stop <= KEPT_FRAMES or number % _EVERY == 0]
+        group = self._analysed.analyse_together(windows)
+        levels = [measure_loudness(analysed.mid) for analysed in group]
+        yield Turn.IN_ORDER
+        for window, analysed, level_db in zip(windows, group, levels, strict=True):
+            self.envelopes.append(analysed.envelope[window.core])
+            self.pitches.append(analysed.pitch[window.core])
+            self.meter.add(analysed.mid, analysed.pitch, level_db, window.core)
+            self.loudness.append(level_db[window.core])
+            if window.core_stop <= KEPT_FRAMES or not self.features:
+                self.features.append(analysed.features[window.core_features])
+        self._report(cut[-1][1].core_stop / FRAME_RATE)
 
 
 def _timbre(base: BaseModel, envelope: np.ndarray, level: Level) -> Tensor:

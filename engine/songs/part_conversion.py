@@ -148,15 +148,7 @@ def convert_parts(
     source, target = as_path(source), Path(target)
     parts, work = checked_parts(parts), work or Work()
     count, headroom = _measured(source)
-    for part in parts[1:]:
-        if part.start_s >= count / SAMPLE_RATE:
-            raise SettingsError(
-                tr(
-                    "The part from {start_s} begins after the end, at {count}.",
-                    start_s=clock(part.start_s),
-                    count=clock(count / SAMPLE_RATE),
-                )
-            )
+    _refuse_beyond(parts, count)
     stretches = _stretches(parts, quiet_joins(source, [part.start_s for part in parts[1:]]), count)
     if len(stretches) == 1 and stretches[0].voice != KEEP:
         only = voice_named(parts[0].voice)
@@ -201,6 +193,18 @@ def convert_parts(
     return PartsConversion(
         joins_s, transposes, styles, statement, writer.unsigned, notes_warning, headroom.warning, headroom.lowered_db
     )
+
+
+def _refuse_beyond(parts: Sequence[Part], count: int) -> None:
+    for part in parts[1:]:
+        if part.start_s >= count / SAMPLE_RATE:
+            raise SettingsError(
+                tr(
+                    "The part from {start_s} begins after the end, at {count}.",
+                    start_s=clock(part.start_s),
+                    count=clock(count / SAMPLE_RATE),
+                )
+            )
 
 
 def _uninformative(survey: Survey) -> tuple[bool, bool, bool]:

@@ -27,7 +27,7 @@ from studio.commands.arguments import RESULTS, AsJson
 from studio.commands.comp import comp
 from studio.commands.convert import convert
 from studio.commands.credentials import credentials, verify
-from studio.commands.datasets import create, report
+from studio.commands.datasets import PROFILE_OPTIONS, create, report
 from studio.commands.defaults import FILE, own_defaults, tables_with_defaults, wrong_default
 from studio.commands.demo import demo
 from studio.commands.failures import in_one_sentence
@@ -284,7 +284,7 @@ app.add_typer(voices, name="voices")
 app.add_typer(rvc, name="rvc")
 app.add_typer(projects, name="projects")
 app.add_typer(presets, name="presets")
-app.command()(create)
+app.command()(with_options(create, PROFILE_OPTIONS))
 app.command()(report)
 app.command()(with_options(train, []))  # as above
 app.command()(analyse)

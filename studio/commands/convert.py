@@ -51,61 +51,73 @@ Recordings = Annotated[
 ]
 
 
+Output = Annotated[str | None, option("FILE|FOLDER|TEMPLATE|-", _OUTPUT, "-o", "--output", panel=RESULTS)]
+Replace = Annotated[
+    bool, option(None, tr("Replace files that exist; else a result gets a number."), "--overwrite", panel=RESULTS)
+]
+SkipExisting = Annotated[
+    bool, option(None, tr("Skip recordings that already have results."), "--skip-existing", panel=RESULTS)
+]
+Project = Annotated[
+    str | None, option("NAME", tr("The name of its project. Default: as the recording's."), panel=RESULTS)
+]
+NoProject = Annotated[bool, option(None, tr("Keep nothing of it in the studio."), "--no-project", panel=RESULTS)]
+DryRun = Annotated[bool, option(None, tr("Only print what the results would be called."), "--dry-run", panel=RESULTS)]
+PresetName = Annotated[
+    str,
+    option(
+        "auto|melodic|rhythmic|spoken|NAME",
+        tr("Settings for singing, rap or speech, or saved on the page; auto detects the style."),
+    ),
+]
+Effects = Annotated[str | None, option("PRESET", _EFFECTS)]
+ShowScores = Annotated[bool, option(None, tr("Show how much of the performance each take kept."), "--scores")]
+Jobs = Annotated[int, typer.Option("--jobs", metavar="N", min=1, max=64, help=_JOBS)]
+Separate = Annotated[bool, option(None, tr("FILE is a whole song."), "--separate", panel=_SONGS)]
+Backing = Annotated[
+    str | None, option("FILE|keep", tr("Mix with this instrumental, or what is left of the song."), panel=_SONGS)
+]
+Offset = Annotated[
+    float | None, option("SECONDS", tr("How much later than the backing the vocal begins."), panel=_SONGS)
+]
+FurtherParts = Annotated[
+    list[str] | None,
+    option(
+        '"1:42 ID"',
+        tr("Switch to another voice at this time, or keep the original; repeatable."),
+        "--from",
+        panel=_SONGS,
+    ),
+]
+Stems = Annotated[list[str] | None, option("FILE=ID", tr("A further singer's stem and voice, or =keep."), panel=_SONGS)]
+VocalLevel = Annotated[float, option("-60..12", tr("The vocal's fader in the mix."), panel=_SONGS)]
+
+
 @in_one_sentence
 def convert(
     sources: Recordings,
     voice: VoiceId = DEFAULT_VOICE,
-    output: Annotated[str | None, option("FILE|FOLDER|TEMPLATE|-", _OUTPUT, "-o", "--output", panel=RESULTS)] = None,
+    output: Output = None,
     form: Form = None,
-    overwrite: Annotated[
-        bool, option(None, tr("Replace files that exist; else a result gets a number."), "--overwrite", panel=RESULTS)
-    ] = False,
-    skip_existing: Annotated[
-        bool, option(None, tr("Skip recordings that already have results."), "--skip-existing", panel=RESULTS)
-    ] = False,
-    project: Annotated[
-        str | None, option("NAME", tr("The name of its project. Default: as the recording's."), panel=RESULTS)
-    ] = None,
-    no_project: Annotated[
-        bool, option(None, tr("Keep nothing of it in the studio."), "--no-project", panel=RESULTS)
-    ] = False,
-    dry_run: Annotated[
-        bool, option(None, tr("Only print what the results would be called."), "--dry-run", panel=RESULTS)
-    ] = False,
-    preset: Annotated[
-        str,
-        option(
-            "auto|melodic|rhythmic|spoken|NAME",
-            tr("Settings for singing, rap or speech, or saved on the page; auto detects the style."),
-        ),
-    ] = "auto",
-    effects: Annotated[str | None, option("PRESET", _EFFECTS)] = None,
-    scores: Annotated[bool, option(None, tr("Show how much of the performance each take kept."), "--scores")] = False,
+    overwrite: Replace = False,
+    skip_existing: SkipExisting = False,
+    project: Project = None,
+    no_project: NoProject = False,
+    dry_run: DryRun = False,
+    preset: PresetName = "auto",
+    effects: Effects = None,
+    scores: ShowScores = False,
     as_json: AsJson = False,
     device: DeviceOption = "auto",
     threads: Threads = None,
-    jobs: Annotated[int, typer.Option("--jobs", metavar="N", min=1, max=64, help=_JOBS)] = 1,
+    jobs: Jobs = 1,
     track: Track = None,
-    separate: Annotated[bool, option(None, tr("FILE is a whole song."), "--separate", panel=_SONGS)] = False,
-    backing: Annotated[
-        str | None, option("FILE|keep", tr("Mix with this instrumental, or what is left of the song."), panel=_SONGS)
-    ] = None,
-    offset: Annotated[
-        float | None, option("SECONDS", tr("How much later than the backing the vocal begins."), panel=_SONGS)
-    ] = None,
-    part: Annotated[
-        list[str] | None,
-        option(
-            '"1:42 ID"',
-            tr("Switch to another voice at this time, or keep the original; repeatable."),
-            "--from",
-            panel=_SONGS,
-        ),
-    ] = None,
-    stem: Annotated[
-        list[str] | None, option("FILE=ID", tr("A further singer's stem and voice, or =keep."), panel=_SONGS)
-    ] = None,
-    vocal_db: Annotated[float, option("-60..12", tr("The vocal's fader in the mix."), panel=_SONGS)] = 0.0,
+    separate: Separate = False,
+    backing: Backing = None,
+    offset: Offset = None,
+    part: FurtherParts = None,
+    stem: Stems = None,
+    vocal_db: VocalLevel = 0.0,
     **given: str | None,
 ) -> None:
     """Convert recordings to another voice; prints the path of each result."""
@@ -117,18 +129,13 @@ def convert(
     if not _is_own(preset):
         _preset(preset)  # a name that is wrong is refused before the engine is loaded
     if output == STREAM:
-        refuse_beside_sound({"--json": as_json, "--dry-run": dry_run, "--skip-existing": skip_existing})
-        if len(recordings) > 1:
-            raise SettingsError(tr("-o - writes the result of one recording: give one, or name a folder."))
+        _check_streamed(recordings, {"--json": as_json, "--dry-run": dry_run, "--skip-existing": skip_existing})
     with to_standard_output(output or "", form) as place:
         names = ResultNames(place or None, overwrite, skip_existing, form)
         names.check_suffix()
         if song.is_used:
             song.check(recordings, int(values.get("takes", 1)), effects)
-        if project is not None and len(recordings) > 1:
-            raise SettingsError(tr("--project names the project of one recording: give one, or leave it out."))
-        if project is not None and no_project:
-            raise SettingsError(tr("Choose one of --project and --no-project."))
+        _check_project(project, no_project, recordings)
         names.check(recordings, dry_run)
         if not dry_run:
             _load_engine(device)
@@ -148,6 +155,19 @@ def convert(
         else:
             _convert_each(recordings, wanted, TakesPrinter(scores, as_json, preset, several=len(recordings) > 1))
         keep_what_was_loaded()
+
+
+def _check_streamed(recordings: Sequence[Path], options: Mapping[str, bool]) -> None:
+    refuse_beside_sound(options)
+    if len(recordings) > 1:
+        raise SettingsError(tr("-o - writes the result of one recording: give one, or name a folder."))
+
+
+def _check_project(project: str | None, no_project: bool, recordings: Sequence[Path]) -> None:
+    if project is not None and len(recordings) > 1:
+        raise SettingsError(tr("--project names the project of one recording: give one, or leave it out."))
+    if project is not None and no_project:
+        raise SettingsError(tr("Choose one of --project and --no-project."))
 
 
 def _print_names(

@@ -1,8 +1,9 @@
 """`create` and `report`: create voices from recordings, and examine recordings."""
 
+import inspect
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -38,6 +39,28 @@ def _stated(meaning: str, shape: str = "TEXT") -> OptionInfo:
     return option
 
 
+_STATED = {
+    "name": _stated(tr("The voice's name; required unless a model.json has it.")),
+    "gender": _stated(tr("The voice's gender."), "male|female"),
+    "age": _stated(tr("The voice's age group."), "child|young adult|adult"),
+    "description": _stated(tr("A sentence that describes the voice.")),
+    "base_language": _stated(tr("The language it sings or speaks: en, de, ..."), "XX"),
+    "traits": _stated(tr("Words that describe it, separated by commas."), "A,B,..."),
+    "genre": _stated("pop, rock, hip-hop, r&b, country, jazz, classical, electronic, ..."),
+    "voice_type": _stated("soprano ... bass; default: measured."),
+    "licence": _stated(tr("What others may do with the voice.")),
+    "credit": _stated(tr("Where the recordings come from and whom to credit.")),
+    "consent_statement": _stated(tr("What the person recorded has agreed to.")),
+    "consent_by": _stated(tr("Who agreed.")),
+    "consent_date": _stated(tr("Date of the agreement."), "YYYY-MM-DD"),
+}
+# options of `create`, beside its own
+PROFILE_OPTIONS = [
+    inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[str | None, option])
+    for name, option in _STATED.items()
+]
+
+
 @in_one_sentence
 def create(
     source: Annotated[
@@ -46,19 +69,6 @@ def create(
             metavar="SOURCE...", help=tr("A zip or folder with model.json and audio/, or single recordings.")
         ),
     ],
-    name: Annotated[str | None, _stated(tr("The voice's name; required unless a model.json has it."))] = None,
-    gender: Annotated[str | None, _stated(tr("The voice's gender."), "male|female")] = None,
-    age: Annotated[str | None, _stated(tr("The voice's age group."), "child|young adult|adult")] = None,
-    description: Annotated[str | None, _stated(tr("A sentence that describes the voice."))] = None,
-    base_language: Annotated[str | None, _stated(tr("The language it sings or speaks: en, de, ..."), "XX")] = None,
-    traits: Annotated[str | None, _stated(tr("Words that describe it, separated by commas."), "A,B,...")] = None,
-    genre: Annotated[str | None, _stated("pop, rock, hip-hop, r&b, country, jazz, classical, electronic, ...")] = None,
-    voice_type: Annotated[str | None, _stated("soprano ... bass; default: measured.")] = None,
-    licence: Annotated[str | None, _stated(tr("What others may do with the voice."))] = None,
-    credit: Annotated[str | None, _stated(tr("Where the recordings come from and whom to credit."))] = None,
-    consent_statement: Annotated[str | None, _stated(tr("What the person recorded has agreed to."))] = None,
-    consent_by: Annotated[str | None, _stated(tr("Who agreed."))] = None,
-    consent_date: Annotated[str | None, _stated(tr("Date of the agreement."), "YYYY-MM-DD")] = None,
     track: Track = None,
     remove_music: Annotated[
         bool,
@@ -68,6 +78,7 @@ def create(
             "--remove-music",
         ),
     ] = False,
+    **stated: str | None,
 ) -> None:
     """Create a voice from recordings and examine them; prints the voice's id, which `train` takes."""
     for path in source:
@@ -76,26 +87,12 @@ def create(
     from studio.commands.in_process import local_studio
     from studio.store.catalogue import find_model
 
-    stated = {
-        "name": name,
-        "gender": gender,
-        "age": age,
-        "description": description,
-        "base_language": base_language,
-        "traits": [word.strip() for word in traits.split(",") if word.strip()] if traits is not None else None,
-        "genre": genre,
-        "voice_type": voice_type,
-        "licence": licence,
-        "source": credit,
-    }
-    consent = {"statement": consent_statement, "by": consent_by, "date": consent_date}
-    given: Stated = {field: value for field, value in stated.items() if value is not None}
-    if agreed := {field: value for field, value in consent.items() if value is not None}:
-        given["consent"] = agreed
     with local_studio() as studio, _on_track(source, track) as chosen:
         files = chosen[0] if len(chosen) == 1 else chosen
         with progress_bar() as progress:
-            identifier, data_report = create_examined(studio, studio.local, files, given, progress, remove_music)
+            identifier, data_report = create_examined(
+                studio, studio.local, files, _profile(stated), progress, remove_music
+            )
         name = find_model(studio.database, studio.local, identifier).name
     for line in report_lines(data_report, translated):
         typer.echo(line, err=True)
@@ -108,6 +105,21 @@ def create(
     )
     say(tr("Training makes it more like the recordings: timbre-studio train {identifier}", identifier=identifier))
     typer.echo(identifier)
+
+
+def _profile(options: Mapping[str, str | None]) -> "Stated":
+    """Return the fields of a profile that the options of `create` stand for."""
+    given = {name: value for name, value in options.items() if value is not None}
+    consent = {name: given.pop(f"consent_{name}") for name in ("statement", "by", "date") if f"consent_{name}" in given}
+    traits, credit = given.pop("traits", None), given.pop("credit", None)
+    profile: Stated = {**given}
+    if traits is not None:
+        profile["traits"] = [word.strip() for word in traits.split(",") if word.strip()]
+    if credit is not None:
+        profile["source"] = credit
+    if consent:
+        profile["consent"] = consent
+    return profile
 
 
 @in_one_sentence

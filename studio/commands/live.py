@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # the engine takes seconds to load
 
     from engine.live.converter import LiveConverter
     from engine.live.inputs import Inputs
+    from engine.live.session import Performance
     from engine.live.settings import LiveSettings
     from engine.voices.voice import Voice
     from studio.commands.live_keys import Keys
@@ -253,7 +254,7 @@ def _perform(
     from engine.live.converter import LiveConverter
     from engine.live.delay_measurement import warm_up
     from engine.live.inputs import Inputs
-    from engine.live.pipe import ask_for_real_time, real_time
+    from engine.live.pipe import real_time
     from engine.live.session import TOO_SLOW, Performance
     from studio.commands.live_keys import Keys
     from studio.commands.live_outputs import SecondOutput
@@ -270,22 +271,10 @@ def _perform(
         work = warm_up(converter)
     if work > TOO_SLOW:
         raise EngineError(_too_slow(settings))
-    scheduled: list[object] = []  # how the device's thread was before; empty until its first call
     with ExitStack() as stack:
         performance = stack.enter_context(Performance(converter, voice, record))
         keys = stack.enter_context(Keys(performance, voice))
-
-        def callback(indata: "np.ndarray", outdata: "np.ndarray", frames: int, when: object, status: object) -> None:
-            if not scheduled:
-                scheduled.append(ask_for_real_time())
-            try:
-                outdata[:, 0] = performance.exchange(inputs.take(indata.T))
-                if beside is not None:
-                    beside.give(outdata[:, 0])
-            except Exception as cause:  # it has faded out, and the main thread says why
-                outdata.fill(0)
-                raise sounddevice.CallbackStop from cause
-
+        callback = _callback(performance, inputs, beside, sounddevice.CallbackStop)
         opened = partial(_opened, stack, sounddevice, count, rate, callback, beside)
         stream: Stream | None = opened(devices)
         say(tr("Use headphones. Keys: t and g transpose, b bypass, n next voice, p push to talk, q ends."))
@@ -309,6 +298,28 @@ def _perform(
                 typer.echo("\n" + _too_slow(settings), err=True)
         if performance.failure is not None:
             raise performance.failure
+
+
+def _callback(
+    performance: "Performance", inputs: "Inputs", beside: "SecondOutput | None", stop: type[Exception]
+) -> Callable[["np.ndarray", "np.ndarray", int, object, object], None]:
+    """Return what the device calls for each block; it raises `stop` where the performance fails."""
+    from engine.live.pipe import ask_for_real_time
+
+    scheduled: list[object] = []  # how the device's thread was before; empty until its first call
+
+    def callback(indata: "np.ndarray", outdata: "np.ndarray", frames: int, when: object, status: object) -> None:
+        if not scheduled:
+            scheduled.append(ask_for_real_time())
+        try:
+            outdata[:, 0] = performance.exchange(inputs.take(indata.T))
+            if beside is not None:
+                beside.give(outdata[:, 0])
+        except Exception as cause:  # it has faded out, and the main thread says why
+            outdata.fill(0)
+            raise stop from cause
+
+    return callback
 
 
 def _play_tones(names: Iterable[str]) -> None:

@@ -199,3 +199,17 @@ def test_engine_has_no_global_statements():
 def test_modules_have_docstrings():
     trees = {name_of(path): ast.parse(path.read_text(encoding="utf-8")) for path in [*OURS, ROOT / "app.py"]}
     assert not [name for name, tree in trees.items() if tree.body and not ast.get_docstring(tree)]
+
+
+def length_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Count the lines of a function, without its docstring."""
+    documented = function.body[0] if ast.get_docstring(function) else None
+    said = (documented.end_lineno or 0) - documented.lineno + 1 if documented else 0
+    return (function.end_lineno or 0) - function.lineno + 1 - said
+
+
+def test_functions_have_at_most_60_lines():
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    trees = {name_of(path): ast.walk(ast.parse(path.read_text(encoding="utf-8"))) for path in OURS}
+    functions = [(name, node) for name, tree in trees.items() for node in tree if isinstance(node, kinds)]
+    assert not [f"{name}:{node.lineno} {node.name}" for name, node in functions if length_of(node) > 60]
