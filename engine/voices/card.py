@@ -379,8 +379,15 @@ def voice_home(voice: Path | str, folder: Folders | None = None) -> Path:
                 named=", ".join(named),
             )
         )
-    if folder is None and is_identifier(str(voice)) and (data_folder() / STUDIO_DATASETS / voice).is_dir():
-        raise VoiceError(tr("The voice '{id}' is not trained yet: train it first.", id=voice))
+    if folder is None and is_identifier(str(voice)) and (made_of := data_folder() / STUDIO_DATASETS / voice).is_dir():
+        raise VoiceError(
+            tr(
+                "The voice '{id}' is not trained yet: train it, or take "
+                'untrained_voice(usable_clips(load_dataset("{folder}"))).',
+                id=voice,
+                folder=made_of.as_posix(),
+            )
+        )
     there = ", ".join(card.id for card in cards) or "none"
     if meant := nearest(str(voice), [one for card in cards for one in (card.name, card.id)]):
         raise VoiceError(

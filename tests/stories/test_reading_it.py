@@ -20,7 +20,7 @@ CUT = """
   const look = getComputedStyle(one);
   if (!one.clientHeight || !one.checkVisibility({ visibilityProperty: true, opacityProperty: true })) return false;
   if (!["hidden", "clip"].includes(look.overflowY) || look.clipPath !== "none" || look.webkitLineClamp !== "none") return false;
-  if (one.matches(".uses")) return false; // leaves whole rows out, and has them all in its title
+  if (one.matches(".uses, .track .note")) return false; // leave whole rows out, and have them all in a title
   if (one.matches(".visually-hidden, .sr-only, select, textarea") || one.closest("#create-files")) return false; // gradio's button
   return one.scrollHeight > one.clientHeight + 2 && (one.innerText?.trim() || one.querySelector("input, button"));
 }).map((one) => `${one.scrollHeight} in ${one.clientHeight}: ${one.outerHTML.slice(0, 160)}`)

@@ -4,6 +4,7 @@ import colorsys
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from engine.errors import EngineError
 from engine.texts import numeral, tr
@@ -45,7 +46,7 @@ class VoiceCardView(Voice):
     """A voice for <timbre-voices>.
 
     state: TRAIN_AGAIN if it was made with an earlier base; uses: what it is good for; untrained: whether it can convert
-    only because that is allowed untrained.
+    only because that is allowed untrained; estimated: which range `vocal_range` is, where it is one of no recording.
     """
 
     state: str
@@ -54,6 +55,7 @@ class VoiceCardView(Voice):
     avatar: Avatar
     uses: list[str]
     preview_url: str | None
+    estimated: Literal["spoken", "sung"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

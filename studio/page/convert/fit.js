@@ -11,6 +11,7 @@
 import { Listener, make, tell } from "./dom.js";
 import { noteName } from "./roll-drawing.js";
 import { ntr, tr } from "./texts.js";
+import { estimateOf } from "./voices.js";
 
 const DRAWN_SHIFT = 12; // the picture has room for this much, and for the present one
 const HEIGHT = 64, KEYS = 14; // of the picture, in its own units
@@ -47,8 +48,8 @@ class Fit extends Listener {
   #show() {
     if (!this.#data) return this.replaceChildren();
     const { voice, histogram, auto } = this.#data;
-    const shift = this.#semitones ?? auto ?? 0;
-    this.replaceChildren(this.#picture(shift), this.#sentence(shift, this.#semitones === null), ...estimate(voice), ...this.#offer(shift));
+    const shift = this.#semitones ?? auto ?? 0, estimate = estimateOf(voice);
+    this.replaceChildren(this.#picture(shift), this.#sentence(shift, this.#semitones === null), ...(estimate ? [make("div", { class: "estimated" }, estimate)] : []), ...this.#offer(shift));
     this.dataset.outside = String(outside(histogram, voice, shift).length);
   }
 
@@ -127,13 +128,6 @@ class Fit extends Listener {
 /** Choose another voice, as if its card were pressed. */
 function take(id) {
   /** @type {import("./voices.js").Voices} */ (document.querySelector("#convert-voices timbre-voices")).choose(id);
-}
-
-/** Return a sentence on a range that no recording of the voice shows; none where one does. */
-function estimate({ name, estimated }) {
-  if (!estimated) return [];
-  const said = estimated === "spoken" ? tr("Only singing of {name} was recorded: where {name} speaks is estimated.", { name }) : tr("Only speech of {name} was recorded: where {name} sings is estimated.", { name });
-  return [make("div", { class: "estimated" }, said)];
 }
 
 function gain(gained) {

@@ -114,21 +114,16 @@ def _voices(visit: Visit, analysed: Analysed | None = None) -> list[VoiceCardVie
     """Return the voices that can convert, as the cards show them: with the ranges that a recording is fitted to."""
     cards = visit.do(voice_cards, visit.base_url, visit.now_s)
     summary = analysed.summary if analysed else None
-    return [
-        replace(
-            card,
-            state=UNTRAINED if card.untrained else card.state,
-            vocal_range=_fitted(visit.do(range_of, card.id, summary.style == "melodic"))
-            if summary
-            else card.vocal_range,
-        )
-        for card in cards
-    ]
+    cards = [replace(card, state=UNTRAINED if card.untrained else card.state) for card in cards]
+    if summary is None:
+        return cards
+    return [_fitted(card, visit.do(range_of, card.id, summary.style == "melodic")) for card in cards]
 
 
-def _fitted(voice: VoiceEnds) -> dict[str, str] | None:
-    low, high = voice.low, voice.high
-    return None if low is None or high is None else {"min": note_name(low), "max": note_name(high)}
+def _fitted(card: VoiceCardView, ends: VoiceEnds) -> VoiceCardView:
+    low, high = ends.low, ends.high
+    notes = None if low is None or high is None else {"min": note_name(low), "max": note_name(high)}
+    return replace(card, vocal_range=notes, estimated=ends.estimated)
 
 
 def _range(analysed: Analysed | None) -> NamedRange | None:

@@ -1,7 +1,7 @@
 // <timbre-voices>: voices as cards to search, filter, listen to and choose from.
 //
 // data: {voices: [{id, name, description, gender, age, genre, voice_type, base_language, traits, vocal_range: {min,
-// max}, demo, avatar, uses: [words], preview_url, state}], chosen, suited, range: {low, high, label}}. Without `chosen` the
+// max}, estimated, demo, avatar, uses: [words], preview_url, state}], chosen, suited, range: {low, high, label}}. Without `chosen` the
 // choice is kept; `suited` is chosen where nobody has yet. range (MIDI numbers): that of a recording, drawn on every card
 // for comparison. A `state` other than "completed" is shown on the card, which can still be chosen. Sends `chosen` {id}, and
 // `again` {model} to convert what was converted with another one, and `auditioned` {start_s, stop_s} to hear a phrase of the
@@ -109,7 +109,7 @@ export class Voices extends Listener {
       make("span", { class: "who" }, avatar(voice.avatar), title),
       make("span", { class: "kind" }, kind.some(Boolean) ? row(kind.map((one) => one && tr(one)), " · ") : reach ?? tr("Not analysed yet"), make("span", { class: "more" }, more.filter(Boolean).map((one) => ` · ${tr(one)}`))),
       voice.description ? make("span", { class: "description", translate: voice.demo ? null : "no" }, voice.demo ? tr(voice.description) : voice.description) : null,
-      voice.vocal_range?.min ? this.#range(voice.vocal_range) : null,
+      voice.vocal_range?.min ? this.#range(voice) : null,
       uses.length ? make("span", { class: "uses" }, uses) : null,
     );
     const card = make("div", { class: "card", style: voice.avatar ? `--of: ${voice.avatar.colour}` : null }, choose, voice.preview_url ? this.#preview(voice) : null, this.#again(voice));
@@ -117,12 +117,12 @@ export class Voices extends Listener {
     return card;
   }
 
-  #range({ min, max }) {
-    const { range } = this.#data;
-    const bar = make("span", { class: "range-bar", "aria-hidden": "true" }, stretch("voice", midi(min), midi(max)));
+  #range(voice) {
+    const { range } = this.#data, { min, max } = voice.vocal_range, estimate = estimateOf(voice);
+    const bar = make("span", { class: "range-bar", "aria-hidden": "true" }, stretch(estimate ? "voice estimated" : "voice", midi(min), midi(max)));
     if (range) bar.append(stretch("recording", range.low, range.high));
-    const notes = make("span", { class: "notes" }, `${min}–${max}`);
-    return make("span", { class: "range", title: tr("Range: {min} to {max}", { min, max }) }, bar, notes);
+    const notes = make("span", { class: "notes" }, `${estimate ? "≈ " : ""}${min}–${max}`);
+    return make("span", { class: "range", title: [tr("Range: {min} to {max}", { min, max }), estimate].filter(Boolean).join(". ") }, bar, notes);
   }
 
   #preview(voice) {
@@ -253,6 +253,12 @@ export function midi(note) {
 /** The data as text, without the parts of a link that differ between links to the same file. */
 function lasting(given) {
   return JSON.stringify(given).replace(/(expires|signature)=[^&"]*/g, "");
+}
+
+/** Return a sentence on a range that no recording of the voice shows; null where one does. */
+export function estimateOf({ name, estimated }) {
+  if (!estimated) return null;
+  return estimated === "spoken" ? tr("Only singing of {name} was recorded: where {name} speaks is estimated.", { name }) : tr("Only speech of {name} was recorded: where {name} sings is estimated.", { name });
 }
 
 function stretch(name, low, high) {

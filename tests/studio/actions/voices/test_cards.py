@@ -83,6 +83,7 @@ def test_voice_cards_show_profile_state_and_preview(studio):
             "untrained",
             "demo",
             "avatar",
+            "estimated",
             "uses",
             "preview_url",
         }

@@ -32,7 +32,11 @@ def test_voices_have_the_ranges_of_the_fit(studio, style):
         Known({"id": "a", "summary": {"style": style, "pitch": None}, "pitch_histogram": []}) if style else None
     )
     shown = _voices(visit, looked)
+    assert {card.id for card in shown if card.estimated} >= {"melodic": {"kerstin"}, "spoken": {"safiye"}}.get(
+        style, set()
+    )
     assert {"kerstin", "safiye"} <= {card.id for card in shown}  # recorded only speaking, only singing
     for card in shown:
         fitted, notes = fit_view(studio, studio.local, card.id, looked).voice, card.vocal_range or {}
         assert [note_number(notes[end]) for end in ("min", "max")] == [fitted.low, fitted.high]
+        assert card.estimated == fitted.estimated
