@@ -6,6 +6,16 @@ from playwright.sync_api import Page, expect
 
 SINGING = Path("engine/samples/singing.flac")
 WORK_MS = 240_000
+WATCH_SCROLLING = """() => {
+  Object.assign(window, { scrolledBy: 0, isDrawn: false });
+  const look = () => {
+    const { scrollHeight, clientHeight } = document.querySelector("#convert-middle");
+    window.scrolledBy = Math.max(window.scrolledBy, scrollHeight - clientHeight);
+    window.isDrawn ||= document.querySelector("#convert-drawing progress")?.checkVisibility();
+    requestAnimationFrame(look);
+  };
+  look();
+}"""
 WIDE, LOW = {"width": 1280, "height": 720}, {"width": 1280, "height": 577}
 # which card plays, each time that another one does
 WATCHED = """() => {
@@ -44,8 +54,12 @@ def test_one_press_plays_the_recording_in_each_voice_and_leaves_nothing_in_the_h
 def test_notes_have_the_room_of_the_window(new_visitor):
     page = new_visitor(viewport=WIDE)
     put_in(page)
+    page.evaluate(WATCH_SCROLLING)
     page.locator("#convert-start").click()
     expect(page.locator("#convert-instrument .track")).to_have_count(2, timeout=WORK_MS)
+    page.wait_for_function("isDrawn", timeout=WORK_MS)
+    expect(page.locator("#convert-drawing")).to_be_hidden(timeout=WORK_MS)
+    assert page.evaluate("scrolledBy") <= 1  # a bar would take of the width, and all would jump
     width, height = page.evaluate(
         "(({ width, height }) => [width, height])(document.querySelector('timbre-roll').plot.box)"
     )
