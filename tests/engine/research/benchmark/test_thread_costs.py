@@ -8,6 +8,7 @@ from engine.research.benchmark.thread_costs import (
     HERE,
     Case,
     ThreadCost,
+    TimedConversion,
     Trial,
     ask,
     cases_of,
@@ -75,7 +76,7 @@ def test_measure_thread_costs_measures_each_case_here_and_beside():
 
 @pytest.mark.system
 def test_ask_says_what_went_wrong(tmp_path):
-    wanted = {"source": str(tmp_path / "absent.wav"), "output": "x.wav", "transpose": 0, "device": "cpu"}
+    wanted = TimedConversion(source=str(tmp_path / "absent.wav"), output="x.wav", transpose=0, device="cpu")
     with timing_process(HERE, 1, "koguchi") as process, pytest.raises(EngineError, match=r"absent\.wav"):
         ask(process, wanted)
     with timing_process(HERE, 1, Path("no-such-voice")) as process, pytest.raises(EngineError, match="has ended"):
