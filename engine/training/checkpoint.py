@@ -9,6 +9,9 @@ import torch
 from engine.errors import TrainingError
 from engine.files import UNFINISHED, replacing
 from engine.texts import tr
+from engine.training.history import TRAINING_FORMAT
+
+CHECKPOINT_FILE = "checkpoint.pt"  # in the folder of a training
 
 
 def save_checkpoint(path: Path, state: dict[str, object]) -> None:
@@ -39,6 +42,12 @@ def load_checkpoint(path: Path) -> dict[str, Any] | None:
             tr("{path} and the checkpoint before it are damaged. Start the training from scratch.", path=path.name)
         ) from damaged
     return None
+
+
+def plan_begun_with(folder: Path) -> dict[str, Any] | None:
+    """Return the settings that the training in a folder started with; None if there is none to go on with."""
+    state = load_checkpoint(folder / CHECKPOINT_FILE)
+    return None if state is None or state.get("format") != TRAINING_FORMAT else state["plan"]
 
 
 def on_processor(state: object) -> object:

@@ -1,9 +1,9 @@
 """Settings of a voice's training, with their ranges and meanings."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, fields
 
-from engine.settings import check_settings, setting, with_ranges
+from engine.settings import check_settings, from_values, setting, with_ranges
 from engine.texts import tr
 
 MAY_CHANGE = ("epochs", "patience", "evaluate_epochs", "save_s")  # when a training is resumed
@@ -45,7 +45,18 @@ class TrainingPlan:
     def __post_init__(self) -> None:
         check_settings(self)
 
+    @classmethod
+    def known(cls, settings: Mapping[str, object]) -> "TrainingPlan":
+        """Return the plan with these settings, without those that only earlier versions had."""
+        return from_values(cls, {one.name: settings[one.name] for one in fields(cls) if one.name in settings})
+
     def differences(self, begun_with: Mapping[str, object]) -> list[str]:
         """Return the names of settings that differ from those that a training started with, and may not."""
         own = asdict(self)
         return [name for name in own if name not in MAY_CHANGE and own[name] != begun_with.get(name)]
+
+    def continuing(self, begun_with: Mapping[str, object], chosen: Collection[str]) -> "TrainingPlan":
+        """Return the plan for going on with a training: settings that may not change are as it started, except those
+        `chosen` now, which it then refuses by name."""
+        kept = [name for name in self.differences(begun_with) if name in begun_with and name not in chosen]
+        return from_values(TrainingPlan, asdict(self) | {name: begun_with[name] for name in kept})

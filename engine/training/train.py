@@ -45,7 +45,7 @@ from engine.networks.base import load_base
 from engine.progress import Report, no_report
 from engine.provenance.statement import file_digest
 from engine.texts import as_data, joined, ntr, numeral, tr
-from engine.training.checkpoint import load_checkpoint, previous, save_checkpoint
+from engine.training.checkpoint import CHECKPOINT_FILE, load_checkpoint, previous, save_checkpoint
 from engine.training.checkpoint_audition import Audition, AuditionScores
 from engine.training.evaluation_schedule import EvaluationSchedule
 from engine.training.fine_tuning import Figures, FineTuning
@@ -70,7 +70,6 @@ from engine.voices.profile import VoiceProfile
 from engine.voices.voice import Voice, load_voice, save_voice
 
 LEAST_VOICE_S = 10.0  # of voiced sound; less is not enough to train on
-CHECKPOINT_FILE = "checkpoint.pt"
 EARLIER_FOLDER = "earlier-version"  # and its format: a training by an earlier version, which cannot resume
 _OF_AN_EPOCH = ("position", "sums", "steps_in_epoch", "seconds_in_epoch")
 _COUNTERS = ("step", *_OF_AN_EPOCH, "batch", "rate_share", "bad_steps", "good_steps", "patient_from")

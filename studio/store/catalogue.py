@@ -286,11 +286,6 @@ def add_model(
     raise AssertionError(f"{_TRIES} ids were taken concurrently")
 
 
-def voice_prefix(account: Account, model_id: str) -> str:
-    """Return the prefix of a voice of the account, or of its models by fence."""
-    return f"{account_prefix(account)}{VOICES}/{model_id}"
-
-
 def set_keys(
     connection: Connection, model: Model, *, dataset_key: str | None = None, voice_key: str | None = None
 ) -> None:
@@ -309,28 +304,32 @@ def report_completed(connection: Connection, account_id: str, model_id: str, rep
     _change(connection, account_id, model_id, data_report=plain_report(report))
 
 
-def training_begun(connection: Connection, account_id: str, model_id: str) -> None:
-    """Record that a voice is queued for training, or in training."""
-    _change(connection, account_id, model_id, state=TRAINING, error=None, failure_told=0)
+def training_begun(connection: Connection, account_id: str, model_id: str, epoch: int | None = None) -> None:
+    """Record that a voice is queued for training, or in training; epoch: which it continues from, if that is known."""
+    known = {} if epoch is None else {"epoch": epoch}
+    _change(connection, account_id, model_id, state=TRAINING, error=None, failure_told=0, **known)
 
 
-def training_reached(
-    connection: Connection, account_id: str, model_id: str, epoch: int, training_key: str | None = None
-) -> None:
-    """Record the progress of a training in epochs; training_key: its latest checkpoint."""
-    place = {} if training_key is None else {"training_key": training_key}
-    _change(connection, account_id, model_id, epoch=epoch, **place)
+def training_reached(connection: Connection, model: Model, epoch: int, training_key: str | None = None) -> None:
+    """Record the progress of a training in epochs; training_key: its latest checkpoint. Raises NotFound for one of a
+    voice that was deleted."""
+    place = {}
+    if training_key is not None:
+        _refuse_deleted(connection, model)
+        place = {"training_key": training_key}
+    _change(connection, model.account_id, model.id, epoch=epoch, **place)
 
 
 def training_completed(
-    connection: Connection, account_id: str, model_id: str, card: VoiceCard, voice_key: str, epoch: int, epochs: int
+    connection: Connection, model: Model, card: VoiceCard, voice_key: str, epoch: int, epochs: int
 ) -> None:
-    """Record a trained voice below `voice_key`; epochs: the total requested."""
+    """Record a trained voice below `voice_key`; epochs: the total requested. Raises NotFound if it was deleted."""
+    _refuse_deleted(connection, model)
     _change(
         connection,
-        account_id,
-        model_id,
-        **described(asdict(card) | {"id": model_id}),
+        model.account_id,
+        model.id,
+        **described(asdict(card) | {"id": model.id}),
         state=COMPLETED,
         error=None,
         failure_told=0,
@@ -380,11 +379,29 @@ def remove_model(connection: Connection, take_away: Callable[[str], None], accou
     voice's files. Raises NotFound if it is already gone."""
     if not _delete_row(connection, account, model.id, model.name):
         raise NotFound(tr("There is no such voice."), "model_not_found")
+    for place in _places(account, model):
+        take_away(place)
+
+
+def _refuse_deleted(connection: Connection, model: Model) -> None:
+    """Raise NotFound for a voice deleted during its training, so that it neither returns nor replaces a namesake."""
+    if connection.scalar(select(models.c.created_at).where(_named(model.account_id, model.id))) != model.created_at:
+        raise NotFound(tr("The voice was deleted during its training."), "model_not_found")
+
+
+def clear_deleted(database: Database, storage: Storage, account: Account, model: Model) -> None:
+    """If a voice was deleted, delete what was stored of it since."""
+    with database.write() as connection:  # no namesake arrives meanwhile
+        if connection.scalar(select(models.c.id).where(_named(account.id, model.id))) is None:
+            for place in _places(account, model):
+                storage.delete_below(place)
+
+
+def _places(account: Account, model: Model) -> list[str]:
+    """Return the prefixes of a voice's files."""
     prefix = account_prefix(account)
     places = {f"{prefix}{kind}/{model.id}" for kind in (VOICES, DATASETS, TRAININGS, PACKAGES)}
-    places |= {key for key in (model.voice_key, model.dataset_key) if key is not None}
-    for place in sorted(places):
-        take_away(place)
+    return sorted(places | {key for key in (model.voice_key, model.dataset_key) if key is not None})
 
 
 # ---- rows

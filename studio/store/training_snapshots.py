@@ -8,13 +8,16 @@ its own, and nothing that a later one has stored.
 import json
 import re
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 from engine.datasets.dataset import TRAINING_FOLDER
 from engine.training.history import HISTORY_FILE
 from studio.errors import NotFound
-from studio.store.catalogue import Model
+from studio.store.accounts import Account, account_prefix
+from studio.store.catalogue import TRAININGS, Model
 from studio.store.storage import Storage
 
 LOCK_FILE = ".training.lock"
@@ -48,7 +51,17 @@ class Snapshots:
     _files: dict[str, str] = field(default_factory=dict)  # of the latest: path in the folder -> key
     _seen: dict[_Signature, str] = field(default_factory=dict)  # of a file that is stored -> key
 
-    def restore(self, key: str) -> None:
+    @classmethod
+    def continued(cls, storage: Storage, account: Account, model: Model, fence: int, folder: Path) -> Self:
+        """Return those of the claim `fence`, after bringing the voice's latest one to `folder`."""
+        before = model.training_key
+        name = new_name(generation_of((before or "").rpartition("/")[2]) + 1, fence)
+        snapshots = cls(storage, f"{account_prefix(account)}{TRAININGS}/{model.id}", name, folder)
+        if before is not None:
+            snapshots._restore(before)
+        return snapshots
+
+    def _restore(self, key: str) -> None:
         self._files = _files_of(self.storage, key)
         for path, stored in self._files.items():
             target = self.folder / path
@@ -56,8 +69,8 @@ class Snapshots:
             self.storage.fetch(stored, target.parent).rename(target)
             self._seen[_signature(target)] = stored
 
-    def add(self) -> str:
-        """Store a snapshot; unchanged files are not stored again."""
+    def add(self, point: Callable[[str], None]) -> None:
+        """Store a snapshot, without the files that are unchanged; have `point` name it; then delete older ones."""
         self._number += 1
         key = f"{self.place}/{self.name}-{self._number}"
         files, seen = {}, {}
@@ -72,7 +85,8 @@ class Snapshots:
             files[name] = seen[signature] = stored
         self.storage.put_bytes(json.dumps(files).encode(), f"{key}/{_LIST_FILE}")
         self._files, self._seen = files, seen
-        return key
+        point(key)
+        self.delete_older()
 
     def delete_older(self) -> None:
         """Delete files older than the latest snapshot and not part of it; keep those of a later worker."""

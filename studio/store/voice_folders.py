@@ -21,7 +21,7 @@ from engine.texts import tr
 from engine.voices.card import CARD_FILE, DEMO_VOICES, WEIGHTS_FILE, load_card, new_voice_folder
 from studio.errors import NotFound, Unavailable, WrongState
 from studio.store.accounts import Account, account_prefix
-from studio.store.catalogue import Model, voice_prefix
+from studio.store.catalogue import VOICES, Model
 from studio.store.storage import WORK_FOLDER, Storage
 from studio.store.training_snapshots import generation_of, names_below, new_name
 from studio.store.workspaces import LOOK_S, alone_with_untrained, dataset_workspace, passing_folder
@@ -60,6 +60,11 @@ def untrained_folder(storage: Storage, account: Account, model: Model, report: R
     return made
 
 
+def voice_prefix(account: Account, model_id: str) -> str:
+    """Return the prefix of a voice of the account, or of its models by fence."""
+    return f"{account_prefix(account)}{VOICES}/{model_id}"
+
+
 def untrained_prefix(model: Model) -> str:
     return f"{model.dataset_key}/{UNTRAINED_FOLDER}"
 
@@ -88,12 +93,9 @@ def keep_voice(
     if home is not None:
         save_voice(voice, home, preview)
         return key
-    generation = max(map(generation_of, names_below(storage, key)), default=0) + 1
-    key = f"{key}/{new_name(generation, fence)}"
     with passing_folder(storage, "voice") as place:
         save_voice(voice, place / model_id, preview)
-        storage.push_folder(place / model_id, key)
-    return key
+        return _pushed(storage, key, fence, place / model_id)
 
 
 @contextmanager
@@ -131,19 +133,26 @@ def keep_voice_folder(storage: Storage, account: Account, model_id: str, folder:
     key = voice_prefix(account, model_id)
     home = storage.folder(key)
     if home is None:
-        generation = max(map(generation_of, names_below(storage, key)), default=0) + 1
-        key = f"{key}/{new_name(generation, 0)}"
-        storage.push_folder(folder, key)
-        return key
+        return _pushed(storage, key, 0, folder)
     with new_voice_folder(home) as unfinished:
         for path in folder.iterdir():
             shutil.copyfile(path, unfinished / path.name)
     return key
 
 
-def drop_older_voices(storage: Storage, account: Account, model_id: str, voice_key: str) -> None:
-    """Delete earlier versions of a voice once its row names `voice_key`."""
-    place = voice_prefix(account, model_id)
+def _pushed(storage: Storage, place: str, fence: int, folder: Path) -> str:
+    """Store a voice's files beside its earlier versions; return its `voice_key`."""
+    generation = max(map(generation_of, names_below(storage, place)), default=0) + 1
+    key = f"{place}/{new_name(generation, fence)}"
+    storage.push_folder(folder, key)
+    return key
+
+
+def drop_older_voices(storage: Storage, account: Account, model: Model, voice_key: str) -> None:
+    """Delete earlier versions of a voice, and the untrained one, once its row names `voice_key`."""
+    if model.dataset_key is not None:
+        storage.delete_below(untrained_prefix(model))
+    place = voice_prefix(account, model.id)
     if voice_key == place:
         return
     generation = generation_of(voice_key.rpartition("/")[2])

@@ -25,10 +25,10 @@ from engine.datasets.dataset import (
 from engine.progress import Report
 from engine.texts import tr
 from studio.errors import NotFound, StudioError, Unavailable, WrongState
-from studio.store.accounts import Account, account_prefix
-from studio.store.catalogue import TRAININGS, Model
+from studio.store.accounts import Account
+from studio.store.catalogue import Model
 from studio.store.storage import Storage
-from studio.store.training_snapshots import LOCK_FILE, Snapshots, generation_of, new_name
+from studio.store.training_snapshots import LOCK_FILE, Snapshots
 
 UNTRAINED_LOCK_FILE = ".untrained.lock"
 LOCK_WAIT_S = 10.0
@@ -62,8 +62,7 @@ class Workspace:
         """Store the training, if the folder is a copy; then older snapshots are deleted.
         `point` writes the key it gets as `training_key` to the voice's row, under the fence."""
         if self._snapshots is not None:
-            point(self._snapshots.add())
-            self._snapshots.delete_older()
+            self._snapshots.add(point)
 
     def save_recordings(self, before: Sequence[Path]) -> None:
         """Store recordings that have changed, with their originals and the profile. before: what there was."""
@@ -102,14 +101,8 @@ def dataset_workspace(
         return
     with passing_folder(storage, "training") as folder:
         storage.pull_folder(key, folder)
-        snapshots = None
-        if training:
-            place = f"{account_prefix(account)}{TRAININGS}/{model.id}"
-            before = model.training_key
-            name = new_name(generation_of((before or "").rpartition("/")[2]) + 1, fence)
-            snapshots = Snapshots(storage, place, name, folder / TRAINING_FOLDER)
-            if before is not None:
-                snapshots.restore(before)
+        place = folder / TRAINING_FOLDER
+        snapshots = Snapshots.continued(storage, account, model, fence, place) if training else None
         yield Workspace(folder, snapshots, storage, key)
 
 

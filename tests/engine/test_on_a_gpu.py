@@ -15,10 +15,11 @@ from engine.devices import Device, working_device
 from engine.errors import SettingsError
 from engine.features.clips import analysed_clips
 from engine.networks.base import load_base
+from engine.training.checkpoint import CHECKPOINT_FILE
 from engine.training.fine_tuning import FineTuning
 from engine.training.pieces import epoch_pieces
 from engine.training.plan import TrainingPlan
-from engine.training.train import CHECKPOINT_FILE, estimate_training, train
+from engine.training.train import estimate_training, train
 from engine.units import SAMPLE_RATE
 from tests.engine.pretended_gpu import THERE, pretended_gpu
 

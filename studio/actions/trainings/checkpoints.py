@@ -23,7 +23,7 @@ from studio.store.accounts import Account
 from studio.store.catalogue import TRAINING, Model, find_model, locked_model, training_completed
 from studio.store.studio import Studio
 from studio.store.training_snapshots import training_files
-from studio.store.voice_folders import drop_older_voices, keep_voice_folder, untrained_prefix
+from studio.store.voice_folders import drop_older_voices, keep_voice_folder
 
 _SCORES = ("likeness", "content", "mel_distance", "pitch_error_cents", "voicing_error", "score")
 
@@ -62,7 +62,6 @@ def choose_checkpoint(studio: Studio, account: Account, model_id: str, epoch: in
             "chosen": True,  # by ear, not by its score
         }
         replace_voice_files(studio, account, model, folder, replace(model.stated_on(made), training=training))
-    studio.storage.delete_below(untrained_prefix(model))
 
 
 def replace_voice_files(studio: Studio, account: Account, model: Model, folder: Path, card: VoiceCard) -> None:
@@ -77,8 +76,8 @@ def replace_voice_files(studio: Studio, account: Account, model: Model, folder: 
     with studio.database.write() as connection:
         now = locked_model(connection, account.id, model.id)
         _refuse_in_training(now)
-        training_completed(connection, account.id, model.id, card, voice_key, now.epoch, now.epochs)
-    drop_older_voices(studio.storage, account, model.id, voice_key)
+        training_completed(connection, now, card, voice_key, now.epoch, now.epochs)
+    drop_older_voices(studio.storage, account, model, voice_key)
 
 
 def stored_card(studio: Studio, model: Model) -> VoiceCard | None:

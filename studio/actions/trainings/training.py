@@ -29,7 +29,6 @@ from studio.store.catalogue import (
     take_failure_report,
     training_begun,
     training_forgotten,
-    training_reached,
 )
 from studio.store.idempotency import Idempotency, run_idempotently
 from studio.store.idempotent_answers import Answer
@@ -166,9 +165,7 @@ def train_model(
         status = _status(model, before, epochs, failure_is_new)
         if status is None:
             queue_task(studio, connection, account.id, Work(TRAINING_KIND, plan, model_id, request_id=request_id))
-            training_begun(connection, account.id, model_id)
-            if model.must_be_trained_again:
-                training_reached(connection, account.id, model_id, model.epoch)
+            training_begun(connection, account.id, model_id, model.epoch if model.must_be_trained_again else None)
             status = TRAINING
         return {"status": status, "model_id": model_id, "current_epoch": model.epoch}
 

@@ -2,7 +2,8 @@ import pytest
 import torch
 
 from engine.errors import TrainingError
-from engine.training.checkpoint import load_checkpoint, previous, save_checkpoint
+from engine.training.checkpoint import CHECKPOINT_FILE, load_checkpoint, plan_begun_with, previous, save_checkpoint
+from engine.training.history import TRAINING_FORMAT
 
 
 def test_save_checkpoint_round_trips_through_load_checkpoint(tmp_path):
@@ -70,3 +71,11 @@ def test_save_checkpoint_keeps_the_last_checkpoint_after_a_failed_save(tmp_path)
     with pytest.raises((AttributeError, TypeError, RuntimeError)):
         save_checkpoint(path, {"step": 2, "what cannot be saved": (number for number in range(3))})
     assert load_checkpoint(path) == {"step": 1}
+
+
+def test_plan_begun_with_is_that_of_a_training_which_this_version_can_continue(tmp_path):
+    assert plan_begun_with(tmp_path) is None
+    save_checkpoint(tmp_path / CHECKPOINT_FILE, {"format": TRAINING_FORMAT, "plan": {"batch": 8}})
+    assert plan_begun_with(tmp_path) == {"batch": 8}
+    save_checkpoint(tmp_path / CHECKPOINT_FILE, {"format": TRAINING_FORMAT - 1, "plan": {"batch": 8}})
+    assert plan_begun_with(tmp_path) is None

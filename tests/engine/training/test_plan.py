@@ -33,3 +33,15 @@ def test_plan_differences_name_only_fixed_settings():
     assert TrainingPlan(epochs=7, patience=0, evaluate_epochs=3, save_s=0.0).differences(begun) == []
     assert TrainingPlan(batch=3, seed=1).differences(begun) == ["batch", "seed"]
     assert replace(TrainingPlan(), foreign=2).differences({}) == ["batch", "learning_rate", "foreign", "seed"]
+
+
+def test_known_plan_leaves_out_what_only_earlier_versions_had():
+    assert TrainingPlan.known({"epochs": 7, "warm_up": 3}) == TrainingPlan(epochs=7)
+
+
+def test_continuing_plan_keeps_fixed_settings_of_the_training_unless_they_are_chosen():
+    begun = asdict(TrainingPlan(epochs=5, batch=8, foreign=2))
+    del begun["seed"]  # begun before there was one
+    plan = TrainingPlan(epochs=9, foreign=3, seed=4)
+    assert plan.continuing(begun, ["foreign"]) == replace(plan, batch=8)
+    assert plan.continuing({}, []) == plan

@@ -24,11 +24,11 @@ from engine.datasets.dataset import create_dataset
 from engine.errors import AudioError, Cancelled, DatasetError, TrainingError
 from engine.features.clips import Clip, analyse_clip, analysed_clips
 from engine.training import train as module
-from engine.training.checkpoint import save_checkpoint
+from engine.training.checkpoint import CHECKPOINT_FILE, save_checkpoint
 from engine.training.fine_tuning import FineTuning
 from engine.training.history import EVALUATIONS_FOLDER, TRAINING_FORMAT, TrainingHistory, read_history
 from engine.training.plan import TrainingPlan
-from engine.training.train import CHECKPOINT_FILE, EARLIER_FOLDER, estimate_training, train, train_dataset
+from engine.training.train import EARLIER_FOLDER, estimate_training, train, train_dataset
 from engine.units import SAMPLE_RATE, hertz_to_semitones
 from engine.voices.profile import VoiceProfile
 from engine.voices.voice import load_voice, save_voice

@@ -16,8 +16,9 @@ from studio.actions.voices.voice import taught_by
 from studio.executors.heartbeat import Stopping
 from studio.executors.work import run_task
 from studio.store import tasks
-from studio.store.catalogue import add_model, all_models, set_keys, voice_prefix
+from studio.store.catalogue import add_model, all_models, set_keys
 from studio.store.records.codec import plain
+from studio.store.voice_folders import voice_prefix
 from tests.cards import update_card
 from tests.engine.rvc.models import import_small, use_small_contentvec, write_small_contentvec
 

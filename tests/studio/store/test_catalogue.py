@@ -16,6 +16,7 @@ from studio.store.catalogue import (
     Model,
     add_model,
     all_models,
+    clear_deleted,
     count_models,
     find_model,
     list_models,
@@ -219,19 +220,37 @@ def test_training_begun_reached_and_completed_update_a_pending_model(database, f
     with database.write() as connection:
         report_completed(connection, guest.id, model.id, {"verdict": "good", "level": float("nan")})
         training_begun(connection, guest.id, model.id)
-        training_reached(connection, guest.id, model.id, 7, "trainings/mia/1-1")
+        training_reached(connection, model, 7, "trainings/mia/1-1")
     now = find_model(database, guest, "mia")
     assert (now.state, now.epoch, now.training_key, now.epochs) == ("training", 7, "trainings/mia/1-1", 0)
     assert now.data_report == {"verdict": "good", "level": None}
     assert ids(database, guest) == DEMO
     with database.write() as connection:
-        training_completed(connection, guest.id, model.id, card, "voices/mia/1", epoch=9, epochs=10)
+        training_completed(connection, model, card, "voices/mia/1", epoch=9, epochs=10)
     now = find_model(database, guest, "mia")
     assert (now.state, now.epoch, now.epochs, now.voice_key) == ("completed", 9, 10, "voices/mia/1")
     assert plain(now.published) == {name: getattr(card, name) for name in FIELDS} | {"id": "mia"}
     assert now.updated_at >= model.updated_at
     assert now.created_at == model.created_at
     assert ids(database, guest, voice_type=card.voice_type, q="mia") == ["mia"]
+
+
+def test_training_does_not_bring_back_a_voice_that_was_deleted(database, folder_storage, guest):
+    model = added(database, folder_storage, guest, "Mia", "training")
+    folder_storage.put_bytes(b"late", kept := f"accounts/{guest.id}/trainings/mia/checkpoint.pt")
+    clear_deleted(database, folder_storage, guest, model)
+    assert folder_storage.head(kept) is not None  # it is not deleted yet
+    card = load_card(DEMO_VOICES / "koguchi")
+    with database.write() as connection:
+        connection.execute(models.delete())
+    for write in (
+        lambda connection: training_reached(connection, model, 7, "trainings/mia/1-1"),
+        lambda connection: training_completed(connection, model, card, "voices/mia/1", epoch=9, epochs=10),
+    ):
+        with pytest.raises(NotFound, match="deleted during its training"), database.write() as connection:
+            write(connection)
+    clear_deleted(database, folder_storage, guest, model)
+    assert folder_storage.head(kept) is None
 
 
 def test_tell_failure_reports_each_failure_once(database, folder_storage, guest):

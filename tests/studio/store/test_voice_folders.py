@@ -46,9 +46,9 @@ def test_keep_voice_leaves_the_earlier_voice_until_its_row_changes(s3_storage, g
     second = keep_voice(s3_storage, guest, "mia", 1, replace(voice, card=replace(voice.card, name="Anew")))
     assert first != second
     assert load_card(voice_folder(s3_storage, a_model(guest, first))).name == voice.card.name
-    drop_older_voices(s3_storage, guest, "mia", first)  # by a worker that comes late
+    drop_older_voices(s3_storage, guest, a_model(guest, second), first)  # by a worker that comes late
     assert load_card(voice_folder(s3_storage, a_model(guest, second))).name == "Anew"
-    drop_older_voices(s3_storage, guest, "mia", second)
+    drop_older_voices(s3_storage, guest, a_model(guest, second), second)
     assert {key.rpartition("/")[0] for key in s3_storage.list_keys("accounts")} == {second}
     assert (before / CARD_FILE).exists()  # who is reading it can go on
     with pytest.raises(NotFound):

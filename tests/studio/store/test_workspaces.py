@@ -36,7 +36,7 @@ def pointing(database: Database, model: Model, written: list[str]) -> Callable[[
 
     def point(key: str) -> None:
         with database.write() as connection:
-            training_reached(connection, model.account_id, model.id, len(written) + 1, key)
+            training_reached(connection, model, len(written) + 1, key)
         written.append(key)
 
     return point

@@ -121,7 +121,7 @@ def test_choose_checkpoint_on_s3_replaces_the_earlier_voice(studio, other, packa
         s3_storage.put_file(path, f"{place}/{name}")
     row = find_model(there.database, other, model)
     with there.database.write() as connection:
-        training_reached(connection, other.id, model, 9, place)
+        training_reached(connection, row, 9, place)
         set_keys(connection, row)
     keys = []
     for epoch in (4, 8):

@@ -25,9 +25,10 @@ from studio.actions.voices.datasets import create_model
 from studio.actions.voices.voice import delete_model, model_view, models_view
 from studio.errors import NotFound, TooMany, WrongState
 from studio.executors.recovery import end_training
-from studio.store.catalogue import find_model, training_completed, training_reached, voice_prefix
+from studio.store.catalogue import find_model, training_completed, training_reached
 from studio.store.records.codec import plain
 from studio.store.tasks import claim, complete, fail, find, list_tasks
+from studio.store.voice_folders import voice_prefix
 from studio.store.workspaces import alone_in_training
 
 TIMED = {"epoch_s": 2.0, "evaluation_s": 5.0, "total_s": 0.0, "epochs_apart": 10, "setup_s": 0.0}
@@ -56,8 +57,9 @@ def trained_so_far(studio, voice, epochs=4):
             (folder / place / f"{part}.flac").write_bytes(b"sound")
     (folder / "evaluations" / "000002" / "weights.safetensors").write_bytes(b"weights")
     write_history(TrainingHistory("training", 10, lines, evaluations, [], Estimate(9.0, 9.0, 9.0, 2)), folder)
+    row = find_model(studio.database, studio.local, voice)
     with studio.database.write() as connection:
-        training_reached(connection, studio.local.id, voice, epochs)
+        training_reached(connection, row, epochs)
     return folder
 
 
@@ -223,13 +225,14 @@ def fail_training(studio):
 
 def finish_training(studio, model, epochs, **changes):
     task = claim(studio.database, "worker", ["training"], 60)
+    row = find_model(studio.database, studio.local, model)
     with studio.database.write() as connection:
         complete(connection, task, {})
         card = replace(load_card(DEMO_VOICES / "kathleen"), **changes)
         key = voice_prefix(studio.local, model)
         shutil.copytree(DEMO_VOICES / "kathleen", studio.storage.folder(key), dirs_exist_ok=True)
         (studio.storage.folder(key) / CARD_FILE).write_text(card_text(card), encoding="utf-8")
-        training_completed(connection, studio.local.id, model, card, key, epochs, epochs)
+        training_completed(connection, row, card, key, epochs, epochs)
 
 
 def test_train_model_starts_once_and_returns_the_progress_when_called_again(studio, package):
@@ -261,8 +264,9 @@ def test_cancel_task_leaves_a_voice_of_an_earlier_base_pending(studio, package):
     train_model(studio, studio.local, model, 3)
     finish_training(studio, model, 3, format=FORMAT - 1)
     train_model(studio, studio.local, model, 9)
+    row = find_model(studio.database, studio.local, model)
     with studio.database.write() as connection:
-        training_reached(connection, studio.local.id, model, 2)
+        training_reached(connection, row, 2)
     cancel_task(studio, studio.local, trainings(studio)[0].id, "", 0.0)
     view = model_view(studio, studio.local, model)
     assert (view.state, view.training.current_epoch) == ("pending", 2)
