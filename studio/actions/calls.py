@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import Field, asdict, fields, replace
 
 from engine.audio.result_format import PUBLISHED, ResultFormat
-from engine.conversion.settings import AUTO, ConversionSettings
+from engine.conversion.settings import ConversionSettings
 from engine.effects.settings import OFF
 from engine.settings import Limits, limits_of
 from engine.songs.alignment import LARGEST_GIVEN_S
@@ -88,9 +88,7 @@ def _conversion_lines(task: Task, asked: Conversion, base_url: str) -> Iterator[
         if asked.start_s:
             yield "# " + _PART.format(name=" ".join(asked.file_name.split()), start=clock(asked.start_s))
         fields = [_file("audio", asked.file_name or "recording.wav"), _field("model", task.model_id)]
-        fields += [_field("track", asked.track)] if asked.track else []
-        fields += [_field("untrained", "true")] if asked.untrained else []
-        fields += [_field("preset", asked.preset)] if asked.preset != AUTO else []
+        fields += _changed_fields(asked)
         effects = asked.effects if isinstance(asked.effects, str) else json.dumps(dict(asked.effects))
         fields += [_field("effects", effects)] if effects != OFF else []
         fields += [_field(PUBLISHED_SETTINGS.get(name, name), value) for name, value in settings.items()]
@@ -122,6 +120,14 @@ def _written(name: str, value: int | float | str) -> int | float | str | None:
     if not isinstance(limits.minimum, int) or limits.maximum is None:
         return value
     return int(value) if limits.minimum <= value <= limits.maximum and value == int(value) else None
+
+
+def _changed_fields(asked: Conversion) -> Iterator[str]:
+    """Yield what a call needs beside its settings: all that is not as a call without it has it."""
+    for name in Conversion.of_the_call:
+        value = getattr(asked, name)
+        if value != getattr(Conversion, name):
+            yield _field(name, json.dumps(value) if isinstance(value, bool) else value)
 
 
 def _form_fields(form: ResultFormat) -> Iterator[str]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from pkgutil import walk_packages
+from pkgutil import resolve_name, walk_packages
 from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
@@ -40,7 +40,7 @@ from studio.page.log_in import LogIn, LogIns, token_of_socket
 from studio.page.page_files import PageFiles
 from studio.page.sessions import PageSessions
 from studio.page.start_mark import StartMark
-from studio.page.tab_names import tabs_of
+from studio.page.tabs import LIVE, TABS, tabs_of
 from studio.page.uploads import PageUploads, UploadNames
 from studio.settings.proxies import without_proxies
 from studio.settings.service import MEGABYTE, ServiceSettings, is_for_this_machine
@@ -162,28 +162,10 @@ def build_page(
     """Build the page with all its tabs."""
     import gradio as gr
 
-    from studio.page.convert.tab import ConvertTab
-    from studio.page.create.tab import CreateTab
-    from studio.page.explore.tab import ExploreTab
-    from studio.page.history.tab import HistoryTab
-    from studio.page.live.tab import LiveTab
     from studio.page.parts.checked_events import CheckedEvents
     from studio.page.parts.element import element
     from studio.page.parts.page import Page
-    from studio.page.settings.tab import SettingsTab
-    from studio.page.train.tab import TrainTab
-    from studio.page.voices.tab import VoicesTab
 
-    builders: dict[str, Callable[[Page, gr.Tab], object]] = {
-        tr("Convert"): ConvertTab,
-        tr("Live"): partial(LiveTab, sessions=sessions or LiveSessions(studio)),
-        tr("History"): HistoryTab,
-        tr("Voices"): VoicesTab,
-        tr("Create"): CreateTab,
-        tr("Train"): TrainTab,
-        tr("Explore"): ExploreTab,
-        tr("Settings"): SettingsTab,
-    }
     tabs = tabs_of(studio.service.is_demo)
     kept = _DELETE_DEMO_CACHE_S if studio.service.is_demo else _DELETE_CACHE_S
     with CheckedEvents(uploads, title="Timbre Studio", delete_cache=kept) as blocks:
@@ -195,7 +177,8 @@ def build_page(
             page = Page(studio, account_of, blocks, choice, wishes, heading, returning, Installs(studio), recording)
             for name in tabs:
                 with gr.Tab(name, id=name.lower()) as tab:
-                    builders[name](page, tab)
+                    given = (sessions or LiveSessions(studio),) if name == LIVE else ()
+                    resolve_name(TABS[name])(page, tab, *given)
         element("help", elem_id="help")
         element("drop", elem_id="drop")
         element("address", data={"tabs": list(wishes)}, elem_id="address")

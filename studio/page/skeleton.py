@@ -16,7 +16,7 @@ from engine.voices.card import DEMO_VOICES, load_card
 from studio.actions.voices.cards import avatar_of
 from studio.languages.translation import translator
 from studio.page.convert.welcome import MELODY, VOICES
-from studio.page.tab_names import tabs_of
+from studio.page.tabs import tabs_of
 
 _STYLE = Path(__file__).with_suffix(".css")
 _WIDTH, _HEIGHT, _LANE = 1000, 400, 40  # of the drawings, in their own units

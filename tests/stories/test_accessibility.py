@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import engine
-from studio.page.tab_names import TABS
+from studio.page.tabs import TABS
 
 SAMPLES = Path(engine.__path__[0]) / "samples"
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ import soundfile
 from playwright.sync_api import Page, expect
 
 from studio.load.trial_service import TrialService, trial_service
-from studio.page.tab_names import tabs_of
+from studio.page.tabs import tabs_of
 
 RATE = 16_000
 WORK_MS = 120_000  # for what the engine does, on a busy machine

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from studio.page.tab_names import TABS
+from studio.page.tabs import TABS
 
 WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from studio.page.tab_names import TABS
+from studio.page.tabs import TABS
 from tests.stories.test_accessibility import look
 
 FOLDS = {

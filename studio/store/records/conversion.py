@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, PlainSerializer
 
@@ -149,6 +149,9 @@ class Conversion(Record):
     live: Absent[Live] = None
     form: Absent[ResultFormat] = None  # of the takes' files; None is the published one
     track: Absent[int] = None
+
+    # what the service's call has fields for under the same names, in their order there
+    of_the_call: ClassVar = ("track", "untrained", "preset")
 
     @property
     def takes(self) -> int:
