@@ -1,6 +1,7 @@
 """Checkpoints: everything needed to resume training exactly where it stopped, written atomically."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ def load_checkpoint(path: Path) -> dict[str, Any] | None:
     return None
 
 
-def plan_begun_with(folder: Path) -> dict[str, Any] | None:
+def plan_begun_with(folder: Path) -> Mapping[str, object] | None:
     """Return the settings that the training in a folder started with; None if there is none to go on with."""
     state = load_checkpoint(folder / CHECKPOINT_FILE)
     return None if state is None or state.get("format") != TRAINING_FORMAT else state["plan"]
