@@ -22,6 +22,7 @@ from engine.audio.result_format import PUBLISHED, ResultFormat
 from engine.audio.tracks import MOST_TRACKS
 from engine.conversion.settings import ConversionSettings
 from engine.effects.settings import EffectSettings, effects_of
+from engine.provenance.statement import Statement
 from engine.songs.alignment import LARGEST_GIVEN_S
 from engine.songs.mixing import SILENT_DB
 from engine.songs.parts import KEEP, Part
@@ -30,9 +31,19 @@ from studio.actions.conversions.songs import LANES
 from studio.http.bodies import Form, UploadedFile
 from studio.http.routes.conversions import FURTHER_FIELDS, PRESETS, read_conversion
 from studio.http.routes.fields import Fields
+from studio.store.kinds import KINDS
 from studio.store.records.codec import written
-from studio.store.records.conversion import Conversion, Song, more_lanes
-from studio.store.records.voices import Training
+from studio.store.records.conversion import (
+    Comp,
+    CompSource,
+    Conversion,
+    Edit,
+    EditSources,
+    OutputSettings,
+    Song,
+    more_lanes,
+)
+from studio.store.records.voices import Nothing, Training
 from studio.store.tasks import submit
 from tests.studio.exchange.hostile_server import server
 
@@ -213,11 +224,26 @@ def test_printed_call_of_a_part_says_where_it_begins(studio):
     assert convert.startswith("curl")
 
 
-@pytest.mark.parametrize("asked", [Conversion(INPUT, {}, "Live session.wav", live={"voice": "koguchi"})])
-def test_no_call_is_printed_for_what_the_service_has_none_for(studio, asked):
+SOURCE = CompSource(
+    OutputSettings("koguchi", 0, "spoken"), {}, False, Statement("koguchi", "K", None, {}, None, "1"), ()
+)
+UNCALLED = [
+    ("conversion", Conversion(INPUT, {}, "Live session.wav", live={"voice": "koguchi"})),
+    ("conversion", Conversion(INPUT, {}, "a.wav", edit=Edit("t", "t", 1, [], EditSources(KEYS, KEYS)))),
+    ("conversion", Conversion(INPUT, {}, "a.wav", comp=Comp((KEYS,), (), (), SOURCE))),
+    *((kind, Nothing()) for kind in sorted({*KINDS} - {"conversion", "training"})),
+]
+
+
+@pytest.mark.parametrize(("kind", "asked"), UNCALLED)
+def test_no_call_is_printed_for_what_the_service_has_none_for(studio, kind, asked):
     with studio.database.write() as connection:
-        submit(connection, studio.local.id, "conversion", written(asked), model_id="koguchi")
+        submit(connection, studio.local.id, kind, written(asked), model_id="koguchi")
     assert last_call(studio, studio.local) is None
+
+
+def test_every_field_that_is_printed_under_its_name_is_one_of_the_call():
+    assert {*Conversion.of_the_call} <= FURTHER_FIELDS.keys() & {one.name for one in dataclasses.fields(Conversion)}
 
 
 HARD_NAMES = [
