@@ -20,12 +20,7 @@ _LIST = "list"
 def command_group(about: str, no_args_is_help: bool = False) -> typer.Typer:
     """Return a group to add commands to; about: its help."""
     return typer.Typer(
-        cls=_Group,
-        help=about,
-        no_args_is_help=no_args_is_help,
-        suggest_commands=False,
-        add_completion=False,
-        pretty_exceptions_enable=False,
+        cls=_Group, help=about, no_args_is_help=no_args_is_help, add_completion=False, pretty_exceptions_enable=False
     )
 
 
@@ -37,9 +32,10 @@ class _Group(TyperGroup):
         return super().parse_args(ctx, args[1:] if lists else args)
 
     def resolve_command(self, ctx: "Context", args: list[str]) -> "tuple[str | None, Command | None, list[str]]":
+        self.suggest_commands = False  # typer's would look among the commands alone
         try:
             return super().resolve_command(ctx, args)
-        except TyperException as error:  # typer itself would look among the commands alone
+        except TyperException as error:
             names = {*self.commands, *([_LIST] if self.invoke_without_command else [])}
             if near := get_close_matches(args[0], sorted(names)):
                 error.message = f"{error.message.rstrip('.')}. Did you mean {', '.join(map(repr, near))}?"
