@@ -122,8 +122,8 @@ def _note(path: Path, tracks: Sequence[Track], track: Track, why: Text | str = "
             why=why,
         )
     return tr(
-        '"{name}" has {count} sound tracks. Track {number} is read, which players play; choose another one if it is '
-        "not the voice.",
+        '"{name}" has {count} sound tracks. Track {number}, the one that players play, is read; choose another if it '
+        "is not the voice.",
         name=shown_name(path),
         count=len(tracks),
         number=track.number,

@@ -69,12 +69,12 @@ class SpeakerProfile(Brief):
             profile = SpeakerProfile(level, held["features"], held["mels"], sounds, held["timbre"])
         except Exception as cause:  # safetensors raises its own kinds
             raise SettingsError(
-                tr("The profile {name} is missing or damaged: begin without one.", name=path.name)
+                tr("The profile {name} is missing or damaged: start without one.", name=path.name)
             ) from cause
         shapes = (profile.features.shape, profile.mels.shape, profile.timbre.shape)
         arrays = (profile.features, profile.mels, profile.timbre, np.array([level, sounds]))
         if shapes != ((FEATURES,), (STUDENT_MELS,), (TIMBRE,)) or not all(np.isfinite(a).all() for a in arrays):
-            raise SettingsError(tr("The profile {name} is of another version: begin without one.", name=path.name))
+            raise SettingsError(tr("The profile {name} is from another version: start without one.", name=path.name))
         return profile
 
 

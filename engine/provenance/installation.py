@@ -135,7 +135,7 @@ class Installation(TakesPaths):
         from engine.provenance.certificates import new_identity
 
         if self.certificate or self.key:
-            raise ProvenanceError(tr("The certificate is given by a setting: replace the files that it names."))
+            raise ProvenanceError(tr("The certificate comes from a setting: replace the files that it names."))
         return self._keep(new_identity())
 
     def known(self) -> list[bytes]:
@@ -206,7 +206,7 @@ class Installation(TakesPaths):
         except OSError as cause:
             raise ProvenanceError(
                 tr(
-                    'No signing key could be kept in "{folder}" ({strerror}): make the folder writable, or set '
+                    'No signing key could be stored in "{folder}" ({strerror}): make the folder writable, or set '
                     "{home_variable} to another one.",
                     folder=self.folder,
                     strerror=cause.strerror or cause,
@@ -225,7 +225,7 @@ class Installation(TakesPaths):
         except OSError as cause:
             raise ProvenanceError(
                 tr(
-                    'The certificate could not be noted in "{parent}" ({strerror}): make it writable.',
+                    'The certificate could not be recorded in "{parent}" ({strerror}): make it writable.',
                     parent=path.parent,
                     strerror=cause.strerror or cause,
                 )

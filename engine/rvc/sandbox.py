@@ -36,7 +36,7 @@ class ModelFileError(VoiceError):
 def too_demanding(name: str) -> ModelFileError:
     """Return the error of a file that needs more than a model would."""
     text = tr(
-        '"{name}" needs more memory or time than a model of RVC, and was stopped: get it from another source.',
+        '"{name}" needs more memory or time than an RVC model does, and was stopped: get it from another source.',
         name=name,
     )
     return ModelFileError(text, "too_large")

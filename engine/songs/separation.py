@@ -72,7 +72,7 @@ class OnnxSeparator(Separator):
         wanted = {"mix": [1, STEREO, self.window], "stems": [1, len(_STEMS), STEREO, self.window]}
         if found != wanted:
             raise SeparationError(
-                tr('"{name}" is not the network for vocals: it takes and gives other shapes.', name=path.name)
+                tr('"{name}" is not the network for vocals: its inputs and outputs have other shapes.', name=path.name)
             )
 
     def vocal_of(self, blocks: Iterable[np.ndarray]) -> Iterator[np.ndarray]:

@@ -39,7 +39,7 @@ from engine.voices.imported import networks_digest
 # (github.com/facebookresearch/demucs), and a conversion takes a fifth of it
 _SEPARATED, _CONVERTED = 0.85, 0.95
 _SAID = "said"  # in the record of a conversion: what is wrong with the recording
-_NO_VOCAL = tr("No voice was found in what was separated from this song: check that it is not an instrumental.")
+_NO_VOCAL = tr("No voice was found in the vocal separated from this song: check that the song is not an instrumental.")
 _TRACE_DB = -30.0  # a trace of the vocal in the backing that is worth a sentence
 
 

@@ -285,7 +285,7 @@ def _refuse_senseless(voice: ImportedVoice) -> None:
         if not (is_sound(samples) and np.abs(samples).max() > _SILENT):
             raise ModelFileError(
                 tr(
-                    'The weights of "{file}" render no voice: take an earlier one of the same training.',
+                    'The weights of "{file}" produce no voice: use an earlier checkpoint of the same training.',
                     file=voice.card.model["file"],
                 ),
                 "senseless",

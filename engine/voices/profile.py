@@ -168,7 +168,7 @@ def _name(value: object, problems: _Problems) -> str:
         return ""
     name = composed(_text(value, "name", problems, LONGEST_NAME, one_line=True))
     if name and all(unicodedata.category(sign)[0] in "CZM" for sign in name):
-        problems.add("name", tr("{field} must hold something that can be seen."))
+        problems.add("name", tr("{field} must contain at least one visible character."))
     return name
 
 

@@ -172,7 +172,7 @@ def load_voice(voice: str | Path, folder: Folders | None = None) -> Voice:
     if card.is_imported:
         raise VoiceError(
             tr(
-                "{name} is an imported model of RVC: it converts, but cannot be trained, blended or exported. Let it "
+                "{name} is an imported RVC model: it converts, but cannot be trained, blended or exported. Let it "
                 "teach a voice of this studio, which can: Make it ours, on its card, or `timbre-studio rvc teach "
                 "{id}`.",
                 name=card.name,

@@ -69,7 +69,7 @@ STUDIO = {
     "learn": "lessons, and the site made of them",
     "page": "the page",
     "server": "service and page, served",
-    "mcp_server": "tools of assistants",
+    "mcp_server": "tools for assistants",
     "commands": "the command line",
     "load": "programs that measure a service of their own",
     "__main__": "python -m studio",

@@ -196,7 +196,7 @@ def test_models_in_prefers_the_index_beside_the_model_and_ignores_case_and_accen
 def test_models_in_takes_onnx_and_refuses_a_folder_without_models(tmp_path):
     assert paired(tmp_path, "mia.onnx", "notes.txt") == {"mia.onnx": None}
     (tmp_path / "empty").mkdir()
-    with pytest.raises(NotFound, match="no model of RVC"):
+    with pytest.raises(NotFound, match="no RVC model"):
         models_in(tmp_path / "empty")
 
 

@@ -34,7 +34,7 @@ run = partial(command_line.run, code=0)
 def test_convert_and_analyse_read_the_track_that_players_play_or_another(here: Path) -> None:
     (here / "film.mkv").write_bytes(several([tone(72_000, RATE, hertz=440.0), sung()], default=1))
     told = run("convert", "film.mkv", "-o", "voice.wav")
-    assert '"film.mkv" has 2 sound tracks. Track 2 is read, which players play' in told.stderr
+    assert '"film.mkv" has 2 sound tracks. Track 2, the one that players play, is read' in told.stderr
     assert "no voice" not in told.stderr.lower()
     statement = verify(here / "voice.wav").statement
     assert statement is not None

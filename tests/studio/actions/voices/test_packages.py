@@ -103,7 +103,7 @@ def test_import_model_refuses_an_index_or_a_speaker_with_a_voice_package(studio,
     voice = tmp_path / "koguchi.zip"
     export_model(studio, studio.local, "koguchi", voice)
     for files in (RvcFiles(tmp_path / "a.index"), RvcFiles(speaker=3)):
-        with pytest.raises(NotReadable, match="leave them out with a voice package") as refused:
+        with pytest.raises(NotReadable, match="leave them out when you import a voice package") as refused:
             import_model(studio, studio.local, voice, files=files)
         assert refused.value.code == "wrong_index"
     assert import_model(studio, studio.local, voice, files=RvcFiles())
