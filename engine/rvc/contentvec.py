@@ -154,7 +154,7 @@ class ContentVec(nn.Module):
         if self.final_proj is None:
             raise VoiceError(
                 tr(
-                    "These weights of ContentVec lack the final projection that RVC models v1 need: run "
+                    "These weights of ContentVec lack the final projection that v1 RVC models need: run "
                     "`timbre-studio rvc fetch`."
                 )
             )

@@ -38,7 +38,7 @@ ENGINE = {
     "networks": "what is learned, and its losses",
     "features": "what is known of a recording's frames, and of a voice's",
     "confinement": "what a process gives up that works on strangers' files",
-    "rvc": "models of RVC: their files, networks and listener",
+    "rvc": "RVC models: their files, networks and listener",
     "voices": "profiles, cards, weights, packages, blends",
     "conversion": "a recording in another voice, and edits of takes",
     "live": "a performance converted while it is sung",
