@@ -29,7 +29,7 @@ class Track:
     - encoding: in words
     - is_readable: whether it can be decoded
     - is_default: whether players play it unless they are told otherwise
-    - title, language: as the file has them; empty without
+    - title, language: as in the file; empty if unknown
     - channels: how many it has; 0 if that is not known
     """
 

@@ -36,12 +36,12 @@ _LEAST_TIMBRE_FRAMES = 100.0  # before which the timbre is unknown
 
 @dataclass(frozen=True, repr=False)
 class SpeakerProfile(Brief):
-    """What is known of a speaker and the microphone after a session: the next one begins with it.
+    """What a session has learned about the speaker and the microphone; the next one can begin with it.
 
     - level: of the loud frames, in nepers
     - features: float32 (features,), mean of the listener's features over sounding frames
     - mels: float32 (mels,), mean log-mel spectrum over them
-    - sounds: how many different ones there were
+    - sounds: how many different sounds there were
     - timbre: float32 (128,), of the speaker
     """
 
@@ -61,7 +61,7 @@ class SpeakerProfile(Brief):
 
     @staticmethod
     def load(path: Path | str) -> "SpeakerProfile":
-        """Read what `save` wrote. Raises SettingsError if it is missing, damaged or of another version."""
+        """Read what `save` wrote. Raises SettingsError if it is missing, damaged or from another version."""
         path = Path(path)
         try:
             held = load_file(path)

@@ -26,7 +26,7 @@ _IDLE_S = 60.0  # after which a process without calls gives its memory back
 
 
 class ModelFileError(VoiceError):
-    """A file that is no model the studio can use; `code` says why in one word."""
+    """A file that is not a model the studio can use; `code` says why in one word."""
 
     def __init__(self, message: str, code: str) -> None:
         super().__init__(message)

@@ -79,8 +79,8 @@ class Lane(TakesPaths):
 
     - path: its file
     - fader: its level, and whether it sounds
-    - offset: samples at SAMPLE_RATE by which it begins after the others' zero, negative if before
-    - original: the recording it was converted from, whose loudness it gets
+    - offset: samples at SAMPLE_RATE by which it begins after the start of the others; negative if before
+    - original: the recording it was converted from; it gets the same loudness
     - statement: what it states, if it is synthetic
     """
 

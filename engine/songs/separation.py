@@ -51,7 +51,7 @@ class OnnxSeparator(Separator):
 
     - path: as `checked_separator` returns it
 
-    Raises SeparationError if the file holds no such network, EngineError in a process forked after computing.
+    Raises SeparationError if the file holds no such network, EngineError in a process forked after the engine was used.
     """
 
     name = "htdemucs_ft vocals"
@@ -123,7 +123,7 @@ def separate_file(
     Raises
     ------
     AudioError
-        If the song cannot be read or holds no vocal, or a file cannot be written.
+        If the song cannot be read or contains no vocal, or a file cannot be written.
     """
     song, vocal, backing = as_path(song), Path(vocal), Path(backing)
     power = {"song": 0.0, "vocal": 0.0}

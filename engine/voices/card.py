@@ -53,7 +53,7 @@ _BESIDE_RANGE = 4.0  # semitones from a median pitch's 5 and 95 % to the ends of
 
 @dataclass(frozen=True, repr=False)
 class VoiceCard(Brief):
-    """All that is known of a voice besides its weights; None is what nobody has said.
+    """Everything known about a voice except its weights; None where nothing was stated.
 
     - id, name: by which it is loaded, and shown
     - gender, age, genre, voice_type: such as female, adult, pop, alto
@@ -115,7 +115,7 @@ class VoiceCard(Brief):
 
     @property
     def is_untrained(self) -> bool:
-        """Whether it was made of recordings alone, and is still to be trained."""
+        """Whether it was only made from recordings and has not been trained yet."""
         return self.training.get(rules.UNTRAINED) is True
 
     def is_known_to(self, sing: bool) -> bool:

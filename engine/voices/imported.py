@@ -154,13 +154,13 @@ def import_rvc(
     path : Path or str
         The model, .pth or .onnx.
     voices : Path or str
-        The folder that gets the voice as a folder of its own.
+        The folder in which the voice gets its own folder.
     index : Path or str, optional
         Its .index.
     name : str, optional
-        Of the voice; by default that of the file.
+        The name of the voice; by default that of the file.
     speaker : int
-        Of a model with several, from 0.
+        The speaker of a model with several, from 0.
     taken : collection of str
         Further ids that it may not have.
 
