@@ -59,7 +59,7 @@ def refuse_senseless(voice: AnyVoice) -> None:
     if not _SILENT < float(np.abs(take).max()) < _LOUDEST:  # also NaN
         raise VoiceError(
             tr(
-                "The weights of the voice '{id}' produce no sound: export it again on a machine where it works.",
+                "The weights of the voice '{id}' produce no usable sound: export it again on a machine where it works.",
                 id=voice.card.id,
             )
         )

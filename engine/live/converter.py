@@ -141,7 +141,7 @@ class LiveConverter:
         """Change voice or settings from the next block on, or with `bypass` let the dry sound through with the same
         delay.
 
-        Raises SettingsError for settings that cannot change during a session, VoiceError for an unknown or damaged voice.
+        Raises SettingsError for settings that cannot change during a session, VoiceError for an unusable voice.
         """
         if settings is not None:
             self._settings = self._settings.changed(**vars(settings))

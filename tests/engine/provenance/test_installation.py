@@ -87,7 +87,7 @@ def test_audio_writer_signs_with_the_hosts_own_certificate(tmp_path):
     assert written(tmp_path / "take.wav", installation) is None
     assert verify(tmp_path / "take.wav", installation).state == "made_here"
     assert not (installation.folder / "identity.pem").exists()
-    with pytest.raises(ProvenanceError, match="given by a setting"):
+    with pytest.raises(ProvenanceError, match="comes from a setting"):
         installation.rotate()
 
 

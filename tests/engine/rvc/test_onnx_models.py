@@ -139,7 +139,7 @@ def test_inspect_refuses_other_files(tmp_path):
             inspect(path)
     for start in (b"PK\x03\x04", b"\x80\x02"):
         path.write_bytes(start)
-        with pytest.raises(ModelFileError, match="give its name the ending"):
+        with pytest.raises(ModelFileError, match="rename it so that it ends in"):
             inspect(path)
     for options in ({"extra": ("formant",)}, {"rate": 22_000}, {"width": 100}):
         with pytest.raises(ModelFileError, match="not an RVC model in ONNX"):

@@ -153,7 +153,7 @@ def test_import_model_refuses_weights_that_render_no_voice(studio, tmp_path, val
     weights = {"centre": voice.centre * 0 + 6e4} if value == 0.0 else {"contrast": voice.contrast * 0 + value}
     save_voice(replace(voice, **weights), tmp_path / "koguchi")
     export_voice(tmp_path / "koguchi", tmp_path / "out.zip")
-    with pytest.raises(VoiceError, match="render no voice"):
+    with pytest.raises(VoiceError, match="produce no usable sound"):
         import_model(studio, studio.local, tmp_path / "out.zip")
     assert len(models_view(studio, studio.local).models) == 6
 
