@@ -46,7 +46,7 @@ def named(path: Path, name: str) -> Path:
 
 
 def on_track(path: Path | str, track: int | None) -> Path:
-    """Return a path from which whatever opens it reads this sound track; other paths made of it have none.
+    """Return a path that makes any function read this sound track; paths derived from it lose the choice.
 
     Parameters
     ----------

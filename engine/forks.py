@@ -15,8 +15,8 @@ def refuse_forked() -> None:
     if _first_to_compute() != os.getpid():
         raise EngineError(
             tr(
-                "This process was forked from one that had already computed, where the engine would wait for ever: "
-                'start processes with multiprocessing.get_context("spawn"), or use threads.'
+                "This process was forked after the engine had been used, so the engine would hang in it: start "
+                'processes with multiprocessing.get_context("spawn"), or use threads.'
             )
         )
 

@@ -55,7 +55,7 @@ class PinnedFile:
         if digest.hexdigest() != self.sha256:
             raise WrongFileError(
                 tr(
-                    '"{name}" is not {wanted}: its checksum is another. It was not used; fetch it again.',
+                    '"{name}" is not {wanted}: its checksum differs. It was not used; fetch it again.',
                     name=path.name,
                     wanted=self.name,
                 )

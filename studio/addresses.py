@@ -53,7 +53,7 @@ def checked_address(text: str, private: bool = False) -> str:
     if address.scheme not in _PORTS or port == 0 or not _is_host(host):
         raise SettingsError(_INVALID)
     if address.userinfo or parts.username is not None:
-        raise SettingsError(tr("The address must not hold a user or a password."))
+        raise SettingsError(tr("The address must not contain a user name or a password."))
     if not private and _leads_inside(host):
         raise SettingsError(_PRIVATE)
     return str(address.copy_with(fragment=None))

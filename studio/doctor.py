@@ -38,10 +38,10 @@ OPTIONAL: dict[str, tuple[tuple[str, ...], Callable[[], str]]] = {
     "PostgreSQL": (("psycopg",), partial(add_extra, "postgres")),
     _PAGE: (("gradio",), partial(add_packages, "gradio")),
     "notebooks": (("jupyterlab", "ipywidgets"), partial(add_packages, "jupyterlab", "ipywidgets")),
-    tr("tools of assistants"): (("mcp",), partial(add_extra, "mcp")),
-    tr("sound devices of live"): (("sounddevice",), partial(add_extra, "live")),
+    tr("tools for assistants"): (("mcp",), partial(add_extra, "mcp")),
+    tr("sound devices for live"): (("sounddevice",), partial(add_extra, "live")),
     tr("export as ONNX"): (("onnx",), partial(add_extra, "onnx")),
-    tr("scores of speakers and words"): (
+    tr("speaker and word scores"): (
         ("resemblyzer", "speechmos", "pocketsphinx", "jiwer", "webrtcvad-wheels"),
         add_evaluation,
     ),
@@ -210,7 +210,7 @@ def _confinement() -> Finding:
     """Say what a model of a stranger could do on this machine, which is tried."""
     from engine.rvc.sandbox_limits import limits_here
 
-    subject = tr("models of RVC")
+    subject = tr("RVC models")
     try:
         held = limits_here()
     except Exception as cause:  # noqa: BLE001 - whatever fails is the finding
@@ -279,7 +279,9 @@ def _proxies() -> Iterator[Finding]:
         yield Finding(
             tr("downloads"),
             tr("{variable} names a proxy that cannot be used", variable=variable),
-            tr("for downloads alone: set it to one that begins with http://, or take it out of the environment"),
+            tr(
+                "only downloads are affected: set it to one that begins with http://, or remove it from the environment"
+            ),
         )
 
 

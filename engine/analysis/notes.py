@@ -63,7 +63,7 @@ def find_notes(pitch: Pitch, loudness_db: np.ndarray) -> list[Note]:
     pitch : Pitch
         Of the recording, (frames,).
     loudness_db : float (frames,)
-        In dB of full scale, as an Analysis has it.
+        In dB of full scale, as in an Analysis.
 
     Returns
     -------

@@ -26,14 +26,14 @@ class Phrase:
 
 
 def find_phrases(pitch: Pitch, loudness_db: np.ndarray) -> list[Phrase]:
-    """Find the phrases of a recording: what is voiced without a rest of 0.35 s.
+    """Find the phrases of a recording: voiced passages without a rest of 0.35 s.
 
     Parameters
     ----------
     pitch : Pitch
         Of the recording, (frames,).
     loudness_db : float (frames,)
-        In dB of full scale, as an Analysis has it.
+        In dB of full scale, as in an Analysis.
 
     Returns
     -------

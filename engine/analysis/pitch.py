@@ -68,7 +68,7 @@ class Pitch(Brief):
 
     @property
     def masked_hertz(self) -> np.ndarray:
-        """Fundamental frequency in Hz, NaN where nothing is voiced, as librosa gives it; float32 (frames,)."""
+        """Fundamental frequency in Hz, NaN where nothing is voiced, as in librosa; float32 (frames,)."""
         return np.where(self.voiced, self.hertz, np.float32(np.nan))
 
     @property
@@ -88,7 +88,7 @@ class Pitch(Brief):
 
     @staticmethod
     def joined(pitches: Iterable["Pitch"]) -> "Pitch":
-        """Return the curves, given in order of time, one after the other."""
+        """Return the curves one after the other; they are given in order of time."""
         held = list(pitches)
         hertz, voicing = (np.concatenate([getattr(one, name) for one in held]) for name in ("hertz", "voicing"))
         beyond = [np.zeros(len(one), np.int8) if one.beyond is None else one.beyond for one in held]
@@ -96,7 +96,7 @@ class Pitch(Brief):
 
     @property
     def beyond_s(self) -> tuple[float, float]:
-        """For how many seconds sustained tones are above and below the range of notes."""
+        """Seconds of sustained tones above and below the range of notes."""
         if self.beyond is None:
             return 0.0, 0.0
         above, below = (sustained_s(self.beyond, side, _SHORTEST_BEYOND_FRAMES, FRAME_RATE) for side in (ABOVE, BELOW))
@@ -104,7 +104,7 @@ class Pitch(Brief):
 
     @property
     def beyond_warning(self) -> str | None:
-        """Return a sentence on tones that are beyond the range of notes; None if there are none."""
+        """Return a sentence about tones beyond the range of notes; None if there are none."""
         above_s, below_s = self.beyond_s
         said = []
         if above_s:
@@ -131,7 +131,7 @@ class Pitch(Brief):
         return Pitch(np.pad(self.hertz, (0, 1), "edge"), np.pad(self.voicing, (0, 1), "edge"))
 
     def transposed(self, semitones: float | np.ndarray) -> "Pitch":
-        """Return the same pitch higher by so many semitones: one number, or one for each frame (frames,)."""
+        """Return the pitch transposed up by semitones: one number, or one for each frame (frames,)."""
         return Pitch((self.hertz * 2.0 ** (np.asarray(semitones) / 12.0)).astype(np.float32), self.voicing)
 
 
@@ -145,9 +145,9 @@ def detect_pitch(samples: np.ndarray, rate: int, gain_db: float | None = None, d
     rate : int
         Samples per second, in Hz.
     gain_db : float, optional
-        What brings the samples to the detector's level, if that is known.
+        The gain that brings the samples to the detector's level, if known.
     device : str
-        Where the detector's network is computed; what surrounds it is computed on the processor.
+        Where the detector's network runs; everything around it runs on the processor.
 
     Returns
     -------

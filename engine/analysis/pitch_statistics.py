@@ -7,7 +7,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class PitchStatistics:
-    """How high a voice lives, in MIDI note numbers of its voiced frames.
+    """How high a voice is, in MIDI note numbers of its voiced frames.
 
     - low, median, high: the percentiles 5, 50 and 95
     """

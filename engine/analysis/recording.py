@@ -40,7 +40,7 @@ class Analysis:
     - vocal_range: lowest, highest and middle note; None where nothing is voiced
     - duration_s: seconds, to within a sample at SAMPLE_RATE
     - dryness: whether it is one dry voice
-    - notes: sentences on how the file was read, as of `AudioSource`
+    - notes: sentences about how the file was read, as in `AudioSource`
     """
 
     pitch: Pitch
@@ -73,7 +73,7 @@ class Analysis:
 
     @property
     def warning(self) -> str | None:
-        """Sentences for the user: how the file was read, that it is no dry vocal, or has tones beyond the range."""
+        """Sentences for the user: how the file was read, and whether it is no dry vocal or leaves the range."""
         return joined(" ", filter(None, (*self.notes, self.dryness.warning, self.pitch.beyond_warning))) or None
 
     @property
@@ -100,7 +100,7 @@ def analyse(recording: Recording, report: Report = no_report) -> Analysis:
     Raises
     ------
     AudioError
-        For what is no recording, or a file that cannot be read.
+        If it is not a recording, or the file cannot be read.
 
     Examples
     --------

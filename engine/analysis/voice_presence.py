@@ -55,7 +55,8 @@ class VoicePresence:
             return SILENT
         if self.are_tones and not self.has_tones_beyond:
             return tr(
-                "This recording holds tones without a voice, as of a hum or a beep: check that this is the vocal."
+                "This recording contains tones that are not a voice, such as hum or a beep: check that this is the "
+                "vocal."
             )
         if not self.voiced_s and not self.has_tones_beyond:
             return tr(

@@ -49,9 +49,9 @@ class Audio:
     - samples: array of numbers (samples,) or (channels, samples), full scale is -1..1; integers of 8, 16 and 32 bits
       are scaled to it. Kept as float32 (channels, samples).
     - rate: samples per second, in Hz
-    - statement: how it was made, if it is synthetic; a file that it is written to says so
-    - place: where the file that it was read from lies in a session; a .wav that it is written to lies there too
-    - notes: sentences on how it was read, as of `AudioSource`
+    - statement: how it was made, if it is synthetic; files written from it state this
+    - place: the position of its file in a session; a .wav written from it has the same position
+    - notes: sentences about how it was read, as in `AudioSource`
 
     Raises AudioError for more than 8 channels, as (samples, channels) would be, and for anything else that is no
     recording.
@@ -110,14 +110,14 @@ class Audio:
         return self.sample_count / self.rate
 
     def mono(self) -> Samples:
-        """Return the one voice that the channels hold, float32 (samples,).
+        """Return the single voice that the channels contain, float32 (samples,).
 
-        The mean of the channels where they are equal; else brought into phase and time before (see `fold`).
+        The mean of the channels if they are equal; otherwise they are aligned in phase and time first (see `fold`).
         """
         return fold(self.samples, self.rate)
 
     def blocks(self, samples_per_block: int | None = None) -> Iterator[Samples]:
-        """Yield blocks of so many samples (channels, samples_per_block), by default of four seconds; the last may be
+        """Yield blocks (channels, samples_per_block), by default of four seconds; the last may be
         shorter.
 
         Raises AudioError for NaN, infinity, and values far beyond full scale.
@@ -139,11 +139,11 @@ class AudioSource:
     - rate: samples per second, in Hz
     - channels: how many it has, 1 to 8
     - sample_count: samples per channel by the header: good enough for a progress bar, None if unknown
-    - notes: sentences on how the file is read: which of several sound tracks, and that it holds more than its header
+    - notes: sentences about how the file is read: which of several sound tracks, and that it holds more than its header
       says
-    - timing_note: that it may begin late, which matters beside other recordings: its encoder's delay is not known
-    - tracks: the sound tracks, where the kind of file can have several
-    - track: the number of the one that is read, 1 for the first
+    - timing_note: that it may begin late because its encoder's delay is unknown, which matters next to other recordings
+    - tracks: the sound tracks, if this kind of file can have several
+    - track: the number of the track that is read, 1 for the first
 
     Raises AudioError if the file is missing, damaged, incomplete or unsupported.
     """
@@ -170,10 +170,10 @@ class AudioSource:
         return None if self.sample_count is None else self.sample_count / self.rate
 
     def blocks(self, samples_per_block: int | None = None) -> Iterator[Samples]:
-        """Yield blocks of so many samples (channels, samples_per_block), by default of four seconds; the last may be
+        """Yield blocks (channels, samples_per_block), by default of four seconds; the last may be
         shorter.
 
-        Raises AudioError where the file proves to be damaged, incomplete or empty, or holds NaN or infinity.
+        Raises AudioError if the file turns out to be damaged, incomplete or empty, or holds NaN or infinity.
         """
         count = BLOCK_S * self.rate if samples_per_block is None else samples_per_block
         if count < 1:
@@ -254,7 +254,7 @@ def read_audio(path: Path | str | BinaryIO, track: int | None = None) -> Audio:
     Parameters
     ----------
     path : Path, str or open file
-        A file of any kind and length that fits in memory, also one that is open to read bytes, such as BytesIO.
+        A file of any kind and length that fits in memory; it may be open for reading bytes, such as BytesIO.
     track : int, optional
         Which sound track to read, as for `open_audio`.
 
@@ -345,7 +345,7 @@ class AudioWriter:
     - statement: how the recording was made, if it is synthetic: it becomes a tag, and where the format can hold them
       content credentials. If they cannot be signed, the file is written without, and `unsigned` gives the reason.
     - installation: signs the credentials; by default that of the environment
-    - place: where the file lies in a session, counted at any rate; only .wav can hold it
+    - place: the file's position in a session, counted at any rate; only .wav can hold it
     - mp3_kbps: constant rate of .mp3 in thousands of bits per second; 0 is the best variable rate
     - bits: of each sample of .wav, .flac and .aiff; see `engine.audio.result_format`
 
@@ -386,7 +386,7 @@ class AudioWriter:
     def write(self, block: Samples) -> None:
         """Append samples, float32 (channels, samples), clipped at full scale.
 
-        Raises AudioError for NaN and infinity, and where the disk refuses them.
+        Raises AudioError for NaN and infinity, and if the disk refuses them.
         """
         if block.ndim != 2 or block.shape[0] != self.channels:
             raise ValueError(f"block must be ({self.channels}, samples), not {block.shape}")
@@ -439,14 +439,14 @@ class AudioWriter:
 def write_audio(path: Path | str, audio: Recording) -> None:
     """Write a whole recording, completely or not at all.
 
-    A synthetic recording is signed (see AudioWriter); where that fails, a warning gives the reason.
+    A synthetic recording is signed (see AudioWriter); if that fails, a warning gives the reason.
 
     Parameters
     ----------
     path : Path or str
         The suffix selects the format, as in AudioWriter.
     audio : Audio, or a pair (samples, rate)
-        What is written, clipped at full scale.
+        The recording to write, clipped at full scale.
 
     Raises
     ------

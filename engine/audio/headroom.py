@@ -58,7 +58,7 @@ class Headroom:
         if self.peak_db - self.lowered_db > _WORTH_SAYING_DB:
             said.append(
                 tr(
-                    "A moment at {peak_s} s is {peak_db} dB above full scale: it alone is made softer.",
+                    "A moment at {peak_s} s is {peak_db} dB above full scale: only that moment is made softer.",
                     peak_s=numeral(self.peak_s, ".2f"),
                     peak_db=numeral(self.peak_db, ".1f"),
                 )

@@ -57,6 +57,6 @@ def timing_note(path: Path) -> str:
     """Return what to say of a file whose priming is not known, where its time matters."""
     return tr(
         '"{name}" does not say how much silence its encoder put before the sound, so it may begin 20 to 50 ms late. '
-        "Listen whether it is in time with the others, and move it if not, or export it as WAV.",
+        "Check by ear that it is in time with the others; if not, move it, or export it as WAV.",
         name=shown_name(path),
     )

@@ -30,14 +30,14 @@ class ResultFormat:
 
     rate: str = text_setting(
         SOURCE,
-        tr("Hertz of the results; source is the rate of the recording, but at least 44100."),
+        tr("Sample rate of the results in hertz; source is that of the recording, but at least 44100."),
         (tr("source"), str(SAMPLE_RATE), "48000"),
     )
     bits: str = text_setting(
         str(DEPTHS[0]),
         tr(
-            "Bits of a sample in .wav, .flac and .aiff; 16 are dithered; 32 are floats, which keep levels above full "
-            "scale (.flac has 24 then)."
+            "Bits per sample in .wav, .flac and .aiff; 16 is dithered; 32 is floating point, which keeps levels "
+            "above full scale (.flac then has 24)."
         ),
         tuple(map(str, DEPTHS)),
     )

@@ -24,7 +24,7 @@ _ORIGINATOR = b"Timbre Studio"
 
 @dataclass(frozen=True)
 class Marker:
-    """A marker, or a region of `length` samples. Texts are as they lie in the file, in whatever code page.
+    """A marker, or a region of `length` samples. Texts are bytes as in the file, in its code page.
 
     - position: its sample in the file
     - label, note: its name, and a comment
@@ -41,13 +41,13 @@ class Marker:
 
 @dataclass(frozen=True)
 class SessionPlace:
-    """Where a file lies in a session.
+    """The position of a file in a session.
 
-    - rate: samples per second in which the others count, in Hz
-    - time_reference: the sample of the session at which the file begins, mostly counted from midnight
+    - rate: samples per second that the other fields count in, in Hz
+    - time_reference: the sample of the session at which the file begins, usually counted from midnight
     - markers: in the file
     - sheet: names of its tracks, scene and take
-    - description, date, time: as in a bext chunk; empty without
+    - description, date, time: as in a bext chunk; empty if there is none
 
     Examples
     --------
@@ -66,7 +66,7 @@ class SessionPlace:
     time: bytes = b""
 
     def at(self, rate: int) -> "SessionPlace":
-        """Return the place counted at another rate in Hz, to within half a sample."""
+        """Return the position counted at another rate in Hz, to within half a sample."""
 
         def scaled(samples: int) -> int:
             return (2 * samples * rate + self.rate) // (2 * self.rate)
@@ -76,7 +76,7 @@ class SessionPlace:
         return replace(self, rate=rate, time_reference=reference, markers=tuple(markers))
 
     def from_sample(self, first: int, count: int | None = None) -> "SessionPlace":
-        """Return the place of a part, with the markers that lie in it.
+        """Return the position of a part, with the markers in it.
 
         It begins at the sample `first` of the file (negative: earlier than the file) and has `count` samples, or no
         end.

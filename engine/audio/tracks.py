@@ -29,7 +29,7 @@ class Track:
     - encoding: in words
     - is_readable: whether it can be decoded
     - is_default: whether players play it unless they are told otherwise
-    - title, language: as the file has them; empty without
+    - title, language: as in the file; empty if unknown
     - channels: how many it has; 0 if that is not known
     """
 
@@ -122,8 +122,8 @@ def _note(path: Path, tracks: Sequence[Track], track: Track, why: Text | str = "
             why=why,
         )
     return tr(
-        '"{name}" has {count} sound tracks. Track {number} is read, which players play; choose another one if it is '
-        "not the voice.",
+        '"{name}" has {count} sound tracks. Track {number}, the one that players play, is read; choose another if it '
+        "is not the voice.",
         name=shown_name(path),
         count=len(tracks),
         number=track.number,

@@ -98,7 +98,7 @@ def parts_of(starts_s: Sequence[float], choice: Sequence[int]) -> list[CompPart]
     Raises
     ------
     SettingsError
-        Unless there is one choice for each phrase.
+        If there is not exactly one choice for each phrase.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def comp(takes: Sequence[Recording], parts: Sequence[CompPart]) -> Audio:
     Parameters
     ----------
     takes : sequence of Audio, Path, str or pair (samples, rate)
-        Of one recording.
+        Takes of one recording.
     parts : sequence of CompPart
         In order of time, the first from 0 s.
 
@@ -137,7 +137,7 @@ def comp(takes: Sequence[Recording], parts: Sequence[CompPart]) -> Audio:
     Raises
     ------
     EditError
-        Unless the takes are equally long and have the same rate and channels.
+        If the takes differ in length, rate or channels.
     SettingsError
         For a part that is unknown, too short, or not in order.
     AudioError
@@ -168,7 +168,7 @@ def comp_files(
     Parameters
     ----------
     takes : sequence of Path or str
-        Of one recording.
+        Takes of one recording.
     parts : sequence of CompPart
         In order of time, the first from 0 s.
     target : Path or str
@@ -176,7 +176,7 @@ def comp_files(
     report : callable
         Receives the progress (0..1, message) and may raise Cancelled; then nothing is written.
     statement, installation
-        As of AudioWriter.
+        As in AudioWriter.
 
     Returns
     -------

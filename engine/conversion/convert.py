@@ -75,7 +75,7 @@ class Take:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Conversion:
-    """What `convert` made of a recording.
+    """The result of `convert`.
 
     - takes: the first is the plain conversion
     - transpose: semitones that they are above the recording
@@ -106,7 +106,7 @@ class Conversion:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FileConversion:
-    """What `convert_file` made of a file.
+    """The result of `convert_file`.
 
     - paths: the files of the takes
     - transpose: semitones that they are above the recording
@@ -185,7 +185,7 @@ def convert(
     Raises
     ------
     AudioError
-        For what is no recording, or a file that cannot be read.
+        If it is not a recording, or the file cannot be read.
     VoiceError
         For a voice that is unknown or damaged.
     SettingsError

@@ -43,7 +43,7 @@ _STORED_AS = {"sustained": "held"}  # fields that have another name in the file
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EditData(Brief):
-    """What an edit of a take needs besides recording and voice: the survey, the settings, and the pitch of the takes.
+    """What editing a take needs besides recording and voice: the survey, the settings, and the pitch of the takes.
 
     - voice: digest of the networks
     - settings: of the conversion

@@ -156,7 +156,7 @@ class Smooth(PitchEdit):
     tool: ClassVar[str] = "smooth"
     meaning: ClassVar[str] = tr("Evens out wobble; much of it takes out vibrato.")
 
-    milliseconds: float = setting(250.0, 20.0, 2000.0, tr("What is quicker than this is evened out."))
+    milliseconds: float = setting(250.0, 20.0, 2000.0, tr("Anything faster than this is evened out."))
 
     def change(self, curve: Curve) -> Change:
         """Return the way from the curve to its average.
@@ -180,10 +180,10 @@ class FixOctave(PitchEdit):
     """Correct pitch that was detected an octave too low or too high."""
 
     tool: ClassVar[str] = "octave"
-    meaning: ClassVar[str] = tr("Brings what was taken for another octave back to where the melody is.")
+    meaning: ClassVar[str] = tr("Moves octave errors back to where the melody is.")
 
     by: int | str = setting(
-        AUTO, -2, 2, tr("Octaves up or down; auto finds what is off by the notes around it."), words=(tr("auto"),)
+        AUTO, -2, 2, tr("Octaves up or down; auto finds errors by the notes around them."), words=(tr("auto"),)
     )
 
     def change(self, curve: Curve) -> Change:
@@ -392,18 +392,18 @@ def read_edits(values: Any) -> tuple[PitchEdit, ...]:
 
 def _read_edit(number: int, values: Any) -> PitchEdit:
     if not isinstance(values, Mapping):
-        raise SettingsError(tr("Edit {number} is no object with a tool and a region.", number=number))
+        raise SettingsError(tr("Edit {number} is not an object with a tool and a region.", number=number))
     given = dict(values)
     kind = TOOLS.get(str(given.pop("tool", None)))
     if kind is None:
         raise SettingsError(
-            tr("Edit {number} has no tool that there is: they are {tools}.", number=number, tools=", ".join(TOOLS))
+            tr("Edit {number} has an unknown tool: the tools are {tools}.", number=number, tools=", ".join(TOOLS))
         )
     known = {one.name: one.default is MISSING for one in fields(kind)}
     if unknown := sorted(set(given) - set(known)):
         raise SettingsError(
             tr(
-                "Edit {number} ({tool}) has a value that it cannot have: {unknown}.",
+                "Edit {number} ({tool}) has an unknown field: {unknown}.",
                 number=number,
                 tool=kind.tool,
                 unknown=unknown[0],

@@ -58,5 +58,8 @@ def refuse_senseless(voice: AnyVoice) -> None:
         take = convert(moment, voice, ConversionSettings(transpose="auto")).takes[0].audio.samples
     if not _SILENT < float(np.abs(take).max()) < _LOUDEST:  # also NaN
         raise VoiceError(
-            tr("The weights of the voice '{id}' render no voice; export it again where it works.", id=voice.card.id)
+            tr(
+                "The weights of the voice '{id}' produce no usable sound: export it again on a machine where it works.",
+                id=voice.card.id,
+            )
         )

@@ -82,7 +82,7 @@ class FileTake(TakesPaths, Brief):
 
 @dataclass(frozen=True, repr=False)
 class EarlierEdit(TakesPaths, Brief):
-    """A rendered edit of the same take, whose patches need not be rendered again.
+    """A rendered edit of the same take; its patches are not rendered again.
 
     - path: its file
     - edits: with which it was rendered
@@ -120,7 +120,7 @@ def edit_take(
     device: str = AUTO,
     threads: Threads | None = None,
 ) -> Take:
-    """Edit the notes of a take in memory; all else stays the same to the last bit.
+    """Edit the notes of a take in memory; everything else stays bit-identical.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def edit_file(
     Parameters
     ----------
     take : FileTake
-        What is edited.
+        The take to edit.
     target : Path or str
         Written atomically at the end; the suffix selects its format.
     voice : Voice, ImportedVoice, str or Path

@@ -98,9 +98,7 @@ class RvcRenderer(Renderer):
             samples = networks.render(content, self._placed(hertz), moment)
         if not is_sound(samples):
             name = self.voice.card.name
-            raise VoiceError(
-                tr("{name} rendered values that are no sound: import it again, from another file.", name=name)
-            )
+            raise VoiceError(tr("{name} rendered invalid samples: import it again, from another file.", name=name))
         wanted = len(pitch) * HOP
         if speed is not None:
             return speed.played(samples, networks.sample_rate)

@@ -66,8 +66,8 @@ class ConversionSettings:
         0.0,
         1.0,
         tr(
-            "How far each frame is replaced by similar ones of the voice: 0 replaces none and is clearest, 1 is most "
-            "like the voice and blurs words."
+            "How far each frame is replaced by similar ones from the voice: 0 replaces none and is clearest, 1 is "
+            "most like the voice and blurs words."
         ),
     )
     accent: float = setting(
@@ -75,8 +75,8 @@ class ConversionSettings:
         0.0,
         1.0,
         tr(
-            "Whose pronunciation you hear: at 0 the recording's, which is clearer above all in languages foreign to "
-            "the voice, at 1 the voice's."
+            "Whose pronunciation you hear: at 0 the recording's, which is clearer, especially in languages foreign "
+            "to the voice, at 1 the voice's."
         ),
     )
     consonant_protection: float = setting(

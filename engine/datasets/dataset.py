@@ -53,10 +53,10 @@ _READ = tr("supported formats are {audio_suffixes}", audio_suffixes=", ".join(AU
 class Dataset(Brief):
     """The recordings of one voice.
 
-    - folder: where everything of it lies
+    - folder: where all its files are
     - profile: who it is, as model.json says
     - recordings: below `folder`, in natural order (2.wav before 10.wav)
-    - left_out: what else was there, and why it is no recording
+    - left_out: what else was found, and why it is not a recording
     """
 
     folder: Path
@@ -110,7 +110,7 @@ def create_dataset(
     ProfileError
         For an invalid or missing field; nothing is left of `folder` then.
     DatasetError
-        For anything else; nothing is left of `folder` then.
+        For anything else; `folder` is removed then.
 
     Examples
     --------

@@ -43,15 +43,15 @@ REMEDIES = {
     "near_duplicate": tr("Keep the better one; the later one is not used for training."),
     "other_speaker": tr("Listen to it, and remove it if it is another person, room or microphone."),
     "accompaniment": tr(
-        "Remove the music (the button at the report, or timbre-studio create --remove-music): what sounds with the "
-        "voice is learned as part of it. Leave a recording out in which other people sing, too."
+        "Remove the music (with the button in the report, or timbre-studio create --remove-music): anything that "
+        "sounds with the voice is learned as part of it. Leave out recordings in which other people sing as well."
     ),
-    "channels": tr("Make a file of each channel, and use those of the person whose voice it is to be."),
+    "channels": tr("Save each channel as a file, and use those of the person whose voice you want."),
     "several_speakers": tr(
         "Make a voice of one person: keep the recordings of one speaker, and cut out the moments of others. If it is "
         "one person after all, in another room or at another microphone, leave it as it is."
     ),
-    "beyond_range": tr("Cut these parts out: they are learned as sounds without a pitch."),
+    "beyond_range": tr("Cut these parts out, or they are learned as sounds without a pitch."),
     "pitch_range": tr("Correct the profile of the voice, or remove recordings of other people."),
     "little": tr("Add more: five minutes make a good voice, ten or more a better one."),
     "too_little": tr("Add recordings until there is at least that much; five minutes make a good voice."),
@@ -132,8 +132,8 @@ def findings_on_channels(clip: Clip) -> list[Finding]:
     if clip.channel is None:
         return []
     reason = tr(
-        "Its channels hold voices of their own, as of an interview: only channel {number} is used, in which most is "
-        "said ({voiced_s} s of voice).",
+        "Each of its channels has a voice of its own, as in an interview: only channel {number} is used, which has "
+        "the most voice ({voiced_s} s).",
         number=clip.channel + 1,
         voiced_s=numeral(float(clip.pitch.voiced.sum()) / FRAME_RATE, ".0f"),
     )

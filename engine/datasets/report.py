@@ -140,7 +140,7 @@ class RecordingReport:
 
 @dataclass(frozen=True, repr=False)
 class DataReport(Brief):
-    """What is good about the recordings of a voice, and what is not; measures cover the usable ones.
+    """What is good and bad about the recordings of a voice; measures cover the usable ones.
 
     - verdict: pass, warn or fail
     - findings: what was found, with reason and remedy, the worst first
@@ -155,7 +155,7 @@ class DataReport(Brief):
     - reverberation_s: reverberation time in seconds, the median
     - bandwidth_hertz: up to where there is sound, in Hz, the median
     - stated_gender, stated_voice_type, stated_range: what the profile says
-    - left_out: what was there besides recordings
+    - left_out: what was found besides recordings
     """
 
     verdict: Verdict
@@ -267,7 +267,7 @@ def usable_recordings(data_report: DataReport, recordings: Sequence[Path]) -> li
 
 
 def examined(dataset: Dataset, report: Report = no_report) -> DataReport:
-    """Return the report of a dataset: the one kept in its folder if it still holds, otherwise a new one, kept there.
+    """Return the report of a dataset: the one stored in its folder if still valid, otherwise a new one, stored there.
 
     Parameters
     ----------

@@ -64,7 +64,7 @@ def refuse_as_teacher(card: VoiceCard) -> None:
     """
     if not card.is_imported:
         raise VoiceError(
-            tr("{name} is a voice of this studio already: only imported models of RVC can teach one.", name=card.name)
+            tr("{name} is a voice of this studio already: only imported RVC models can teach one.", name=card.name)
         )
     if forbids_derivatives(card.licence):
         raise VoiceError(

@@ -69,7 +69,7 @@ def apply_effects(recording: Recording, effects: EffectSettings | Effects) -> Au
     SettingsError
         For an unknown preset or a value outside its range.
     AudioError
-        For what is no recording, or a file that cannot be read.
+        If it is not a recording, or the file cannot be read.
 
     Examples
     --------
@@ -101,11 +101,11 @@ def apply_effects_to_file(
     target : Path or str
         The suffix selects the format, as in AudioWriter.
     effects : EffectSettings, str or mapping
-        As of `apply_effects`.
+        As in `apply_effects`.
     report : callable
         Receives the progress (0..1, message) and may raise Cancelled.
     statement, installation
-        As of AudioWriter; the statement gets the effects as one more setting.
+        As in AudioWriter; the effects are added to the statement's settings.
 
     Raises
     ------

@@ -32,7 +32,7 @@ class Measurement(Brief):
 
     - performance: pitch, voicing and level
     - embedding: float32 (256,) or None, of the speaker; None for a recording without any sound
-    - ovrl, p808: DNSMOS, 1 to 5: overall, and as a listening test by ITU-T P.808 would rate it
+    - ovrl, p808: DNSMOS, 1 to 5: overall, and as an ITU-T P.808 listening test would rate it
     - text: recognised words; None unless they were asked for
     """
 
@@ -46,11 +46,11 @@ class Measurement(Brief):
 class Evaluator:
     """The networks that score conversions, loaded once for any number of recordings.
 
-    Not for use from several threads at once.
+    Use it from one thread at a time.
 
-    - words: false leaves the recogniser of words out: faster, and pocketsphinx and jiwer are not needed
+    - words: false leaves out the speech recogniser, which is faster and needs no pocketsphinx and jiwer
 
-    Raises EngineError naming a missing package; as all methods do, in a process forked from one that has computed.
+    Raises EngineError naming a missing package and, like all methods, in a process forked after the engine was used.
     """
 
     def __init__(self, words: bool = True) -> None:
@@ -67,7 +67,7 @@ class Evaluator:
         """Measure a recording of seconds to minutes with every network, for `compare`; without `words`, none is
         recognised.
 
-        Raises AudioError for what is no recording, or one without any samples.
+        Raises AudioError if it is not a recording, or has no samples.
         """
         audio = audio_of(recording)
         samples = _evaluation_samples(audio)
@@ -83,14 +83,14 @@ class Evaluator:
     def embed(self, recording: Recording) -> np.ndarray | None:
         """Return the speaker embedding of a recording, float32 (256,) of length 1; None for silence.
 
-        Raises AudioError for what is no recording, or one without any samples.
+        Raises AudioError if it is not a recording, or has no samples.
         """
         return self._embedding(_evaluation_samples(audio_of(recording)))
 
     def target_embedding(self, recordings: Iterable[Recording]) -> np.ndarray:
-        """Average the speaker embeddings of a voice's recordings, best ten or more: float32 (256,), for `compare`.
+        """Average the speaker embeddings of a voice's recordings, ideally ten or more: float32 (256,), for `compare`.
 
-        Raises AudioError if all are silent, or one is no recording.
+        Raises AudioError if all are silent, or one is not a recording.
         """
         embeddings = [embedding for item in recordings if (embedding := self.embed(item)) is not None]
         if not embeddings:

@@ -71,7 +71,7 @@ class PerformanceScores:
     - voicing_error: share of frames voiced in one and not in the other, 0..1
     - leak_db: level of the output where the source is silent, against the output's voice, in dB; lower is better
     - length_error: seconds by which the output is longer
-    - pitch_seconds: voiced in both, that the first two scores are of
+    - pitch_seconds: seconds voiced in both, on which the first two scores are based
     """
 
     pitch_accuracy: float | None
@@ -90,12 +90,12 @@ def score_performance(source: Path | str, output: Path | str, transpose: float =
     source, output : Path or str
         Files of any length, before and after.
     transpose : float
-        Semitones by which the output is meant to be higher.
+        Semitones by which the output should be higher.
 
     Returns
     -------
     PerformanceScores
-        Of the output.
+        The scores of the output.
 
     Raises
     ------
@@ -145,7 +145,7 @@ def trace(recording: Recording) -> Performance:
     Raises
     ------
     AudioError
-        For what is no recording.
+        If it is not a recording.
 
     Examples
     --------
@@ -167,12 +167,12 @@ def compare_performances(source: Performance, output: Performance, transpose: fl
     source, output : Performance
         Before and after.
     transpose : float
-        Semitones by which the output is meant to be higher.
+        Semitones by which the output should be higher.
 
     Returns
     -------
     PerformanceScores
-        Of the output.
+        The scores of the output.
 
     Examples
     --------

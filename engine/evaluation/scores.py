@@ -26,7 +26,7 @@ from engine.evaluation.performance import PerformanceScores, compare_performance
 class Scores(PerformanceScores):
     """All scores; None where one does not apply.
 
-    - pitch_accuracy, pitch_corr, voicing_error, leak_db, length_error, pitch_seconds: as of PerformanceScores
+    - pitch_accuracy, pitch_corr, voicing_error, leak_db, length_error, pitch_seconds: as in PerformanceScores
     - speaker_similarity: cosine of the speaker embeddings of output and target: about 0.93 for one speaker, 0.58 for
       strangers
     - source_similarity: the same against the source; high means that the source's speaker is still recognisable
@@ -47,30 +47,30 @@ class Scores(PerformanceScores):
 def score_conversion(
     source: Path | str, output: Path | str, targets: Sequence[Path | str], transpose: float = 0.0, words: bool = True
 ) -> Scores:
-    """Compute all scores of one conversion; for many, keep an `Evaluator`.
+    """Compute all scores of one conversion; to score many, keep an `Evaluator`.
 
     Parameters
     ----------
     source, output : Path or str
         Clips of seconds to minutes, before and after.
     targets : sequence of Path or str
-        Recordings of the voice, best ten or more.
+        Recordings of the voice, ideally ten or more.
     transpose : float
-        Semitones by which the output is meant to be higher.
+        Semitones by which the output should be higher.
     words : bool
         Whether words are recognised.
 
     Returns
     -------
     Scores
-        Of the output.
+        The scores of the output.
 
     Raises
     ------
     AudioError
         If a file cannot be read.
     EngineError
-        Naming a package that is missing.
+        If a package is missing; the message names it.
     """
     evaluator = Evaluator(words)
     return compare(evaluator.measure(source), evaluator.measure(output), evaluator.target_embedding(targets), transpose)
@@ -91,12 +91,12 @@ def compare(source: Measurement, output: Measurement, target: np.ndarray, transp
     target : float32 (256,)
         Embedding of the voice, as `Evaluator.target_embedding` returns it.
     transpose : float
-        Semitones by which the output is meant to be higher.
+        Semitones by which the output should be higher.
 
     Returns
     -------
     Scores
-        Of the output.
+        The scores of the output.
     """
     performance = compare_performances(source.performance, output.performance, transpose)
     return Scores(

@@ -71,9 +71,9 @@ class Meter:
 
 
 class LiveConverter:
-    """Converts a performance while it is sung, in blocks of mono samples.
+    """Convert a performance while it is sung, in blocks of mono samples.
 
-    - voice: loaded, or as `load_voice` takes it
+    - voice: a loaded voice, or anything that `load_voice` takes
     - settings: how to convert
     - rate: samples per second, in Hz
     - profile: of the last session
@@ -110,13 +110,13 @@ class LiveConverter:
 
     @property
     def delay_s(self) -> float:
-        """The algorithmic delay in seconds: of an input sample until it leaves, buffering of whole blocks included."""
+        """The algorithmic delay in seconds from an input sample to its output, including the buffering of blocks."""
         resampling = self._enter.delay_s + self._leave.delay_s
         return self._settings.block_ms / 1000 + self._core.delay / SAMPLE_RATE + resampling
 
     @property
     def lag_samples(self) -> int:
-        """By how many samples at `rate` the output lags behind the input of the same calls."""
+        """The number of samples at `rate` by which the output lags behind the input of the same calls."""
         waiting = self._settings.block_ms / 1000 if self._whole_blocks else 0.0
         return round((self.delay_s - waiting) * self.rate)
 
@@ -132,7 +132,7 @@ class LiveConverter:
 
     @property
     def profile(self) -> SpeakerProfile | None:
-        """What the next session can begin with; None while too little was sung."""
+        """The profile to begin the next session with; None while too little has been sung."""
         return self._core.speaker.profile
 
     def change(
@@ -141,7 +141,7 @@ class LiveConverter:
         """Change voice or settings from the next block on, or with `bypass` let the dry sound through with the same
         delay.
 
-        Raises SettingsError for what has to stay while a session runs, and VoiceError for a voice unknown or damaged.
+        Raises SettingsError for settings that cannot change during a session, VoiceError for an unusable voice.
         """
         if settings is not None:
             self._settings = self._settings.changed(**vars(settings))

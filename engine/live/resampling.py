@@ -41,8 +41,8 @@ class StreamResampler:
         if left:
             raise SettingsError(
                 ntr(
-                    "{block} sample are no whole number of samples at the other rate.",
-                    "{block} samples are no whole number of samples at the other rate.",
+                    "{block} sample is not a whole number of samples at the other rate.",
+                    "{block} samples are not a whole number of samples at the other rate.",
                     block=len(block),
                 )
             )

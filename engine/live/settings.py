@@ -83,9 +83,9 @@ class LiveSettings:
                 )
 
     def changed(self, **values: Any) -> "LiveSettings":
-        """Return the settings with other values, by their names, for a session that runs.
+        """Return the settings with other values, by name, for a running session.
 
-        Raises SettingsError for values outside their range, and for those that a session keeps.
+        Raises SettingsError for values outside their range, and for settings that cannot change during a session.
         """
         settings = replace(self, **values)
         for name in _FIXED:

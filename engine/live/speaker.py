@@ -36,12 +36,12 @@ _LEAST_TIMBRE_FRAMES = 100.0  # before which the timbre is unknown
 
 @dataclass(frozen=True, repr=False)
 class SpeakerProfile(Brief):
-    """What is known of a speaker and the microphone after a session: the next one begins with it.
+    """What a session has learned about the speaker and the microphone; the next one can begin with it.
 
     - level: of the loud frames, in nepers
     - features: float32 (features,), mean of the listener's features over sounding frames
     - mels: float32 (mels,), mean log-mel spectrum over them
-    - sounds: how many different ones there were
+    - sounds: how many different sounds there were
     - timbre: float32 (128,), of the speaker
     """
 
@@ -61,7 +61,7 @@ class SpeakerProfile(Brief):
 
     @staticmethod
     def load(path: Path | str) -> "SpeakerProfile":
-        """Read what `save` wrote. Raises SettingsError if it is missing, damaged or of another version."""
+        """Read what `save` wrote. Raises SettingsError if it is missing, damaged or from another version."""
         path = Path(path)
         try:
             held = load_file(path)
@@ -69,12 +69,12 @@ class SpeakerProfile(Brief):
             profile = SpeakerProfile(level, held["features"], held["mels"], sounds, held["timbre"])
         except Exception as cause:  # safetensors raises its own kinds
             raise SettingsError(
-                tr("The profile {name} is missing or damaged: begin without one.", name=path.name)
+                tr("The profile {name} is missing or damaged: start without one.", name=path.name)
             ) from cause
         shapes = (profile.features.shape, profile.mels.shape, profile.timbre.shape)
         arrays = (profile.features, profile.mels, profile.timbre, np.array([level, sounds]))
         if shapes != ((FEATURES,), (STUDENT_MELS,), (TIMBRE,)) or not all(np.isfinite(a).all() for a in arrays):
-            raise SettingsError(tr("The profile {name} is of another version: begin without one.", name=path.name))
+            raise SettingsError(tr("The profile {name} is from another version: start without one.", name=path.name))
         return profile
 
 

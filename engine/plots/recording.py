@@ -83,7 +83,7 @@ def plot_analysis(analysis: Analysis) -> Figure:
     Returns
     -------
     matplotlib.figure.Figure
-        As a notebook shows the analysis.
+        The figure that a notebook shows for an analysis.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def plot_file(path: Path | str, analysis: Analysis) -> Figure:
     Returns
     -------
     matplotlib.figure.Figure
-        To be shown, or saved by `savefig`.
+        To show, or to save with `savefig`.
 
     Raises
     ------
@@ -168,7 +168,7 @@ def look_at(recording: Recording, name: str = "") -> Look:
     Raises
     ------
     AudioError
-        For what is no recording, or a file that cannot be read.
+        If it is not a recording, or the file cannot be read.
 
     Examples
     --------
@@ -202,7 +202,7 @@ def plot_recording(
     Returns
     -------
     matplotlib.figure.Figure
-        To be shown, or saved by `savefig`.
+        To show, or to save with `savefig`.
 
     Examples
     --------

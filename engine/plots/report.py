@@ -62,7 +62,7 @@ def plot_data_report(report: DataReport) -> Figure:
     Returns
     -------
     matplotlib.figure.Figure
-        To be shown, or saved by `savefig`.
+        To show, or to save with `savefig`.
 
     Examples
     --------

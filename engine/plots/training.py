@@ -24,7 +24,7 @@ def plot_learning_curves(history: TrainingHistory) -> Figure:
     Returns
     -------
     matplotlib.figure.Figure
-        To be shown, or saved by `savefig`.
+        To show, or to save with `savefig`.
 
     Examples
     --------

@@ -67,7 +67,7 @@ class Identity:
         )
 
     def sign(self, content: bytes) -> bytes:
-        """Return the signature of a content, the same each time as far as the kind of key allows."""
+        """Return the signature of the content; the same each time, if the kind of key allows."""
         if isinstance(self.key, ec.EllipticCurvePrivateKey):
             return self.key.sign(content, ec.ECDSA(hashes.SHA256(), deterministic_signing=True))
         if isinstance(self.key, ed25519.Ed25519PrivateKey):

@@ -147,7 +147,7 @@ def _append_to_wav(path: Path, builder: c2pa.Builder, signer: c2pa.Signer) -> No
                 None,  # no file: the digest is known
             )
             if len(manifest) != len(place):
-                raise ProvenanceError(tr("The content credentials have another size than was reserved."))
+                raise ProvenanceError(tr("The content credentials do not have the size that was reserved."))
             file.seek(size)
             file.write(chunk[:8] + manifest + padding)
         except BaseException:

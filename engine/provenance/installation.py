@@ -30,7 +30,7 @@ _MOST_KNOWN = 1000
 
 
 def data_folder(environment: Mapping[str, str] | None = None) -> Path:
-    """Return the folder of everything that this installation keeps: its voices, for example, in `voices`.
+    """Return the folder where this installation keeps its data; the voices, for example, are in `voices`.
 
     Parameters
     ----------
@@ -40,12 +40,12 @@ def data_folder(environment: Mapping[str, str] | None = None) -> Path:
     Returns
     -------
     Path
-        Which may not exist yet.
+        The folder, which may not exist yet.
 
     Raises
     ------
     SettingsError
-        For a user's folder where there is no such user, and for the address of another machine.
+        If the path names an unknown user's folder (`~name`), or an address on another machine.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def data_folder(environment: Mapping[str, str] | None = None) -> Path:
 
 @dataclass(frozen=True)
 class Installation(TakesPaths):
-    """Where the keys are, and whether this installation signs; nothing is read before it is needed.
+    """Where the keys are, and whether this installation signs results; nothing is read until it is needed.
 
     - data: the data folder
     - signs: whether results get content credentials
@@ -83,7 +83,7 @@ class Installation(TakesPaths):
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> "Installation":
         """Return the installation that TIMBRE_STUDIO_HOME, _CREDENTIALS, _CERTIFICATE and _CERTIFICATE_KEY describe.
 
-        Nothing of it is read yet. By default they are those of this process.
+        Nothing is read yet. The default is the environment of this process.
         """
         environment = os.environ if environment is None else environment
         given = {
@@ -98,7 +98,7 @@ class Installation(TakesPaths):
         )
 
     def as_environment(self) -> dict[str, str]:
-        """Return the variables from which another process reads this installation."""
+        """Return the environment variables that describe this installation to another process."""
         return {
             HOME_VARIABLE: str(self.data),
             VARIABLES + "CREDENTIALS": ON if self.signs else OFF,
@@ -128,14 +128,14 @@ class Installation(TakesPaths):
         return identity
 
     def rotate(self) -> "Identity":
-        """Replace the key and its certificate by new ones; files signed so far are still known as made here.
+        """Replace the key and its certificate with new ones; files signed so far still count as made here.
 
         Raises ProvenanceError if they cannot be written, or are the host's own.
         """
         from engine.provenance.certificates import new_identity
 
         if self.certificate or self.key:
-            raise ProvenanceError(tr("The certificate is given by a setting: replace the files that it names."))
+            raise ProvenanceError(tr("The certificate comes from a setting: replace the files that it names."))
         return self._keep(new_identity())
 
     def known(self) -> list[bytes]:
@@ -206,7 +206,7 @@ class Installation(TakesPaths):
         except OSError as cause:
             raise ProvenanceError(
                 tr(
-                    'No signing key could be kept in "{folder}" ({strerror}): make the folder writable, or set '
+                    'No signing key could be stored in "{folder}" ({strerror}): make the folder writable, or set '
                     "{home_variable} to another one.",
                     folder=self.folder,
                     strerror=cause.strerror or cause,
@@ -225,7 +225,7 @@ class Installation(TakesPaths):
         except OSError as cause:
             raise ProvenanceError(
                 tr(
-                    'The certificate could not be noted in "{parent}" ({strerror}): make it writable.',
+                    'The certificate could not be recorded in "{parent}" ({strerror}): make it writable.',
                     parent=path.parent,
                     strerror=cause.strerror or cause,
                 )

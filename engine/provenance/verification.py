@@ -139,7 +139,7 @@ def _without_credentials(path: Path, name: str | None, tags: str | None) -> Verd
     if name is None and _is_archive(path):
         raise AudioError(
             tr(
-                '"{name}" is an archive, and only audio files can be checked: unpack it, and check those in it.',
+                '"{name}" is an archive, and only audio files can be checked: unpack it and check the files in it.',
                 name=shown_name(path),
             )
         )

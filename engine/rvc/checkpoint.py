@@ -128,7 +128,7 @@ def _weights_of(path: Path, content: object) -> dict[str, Tensor]:
     if content.get("config") is None:
         raise ModelFileError(
             tr(
-                '"{name}" has no configuration, so nobody can tell the shape of its networks: extract it in RVC again.',
+                '"{name}" has no configuration, so the shape of its networks is unknown: extract it in RVC again.',
                 name=name,
             ),
             "no_configuration",

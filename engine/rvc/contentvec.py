@@ -154,7 +154,7 @@ class ContentVec(nn.Module):
         if self.final_proj is None:
             raise VoiceError(
                 tr(
-                    "These weights of ContentVec lack the final projection that models of RVC v1 need: run "
+                    "These weights of ContentVec lack the final projection that v1 RVC models need: run "
                     "`timbre-studio rvc fetch`."
                 )
             )
@@ -301,6 +301,7 @@ def _stand_ins() -> list[Any]:
 
 def _wrong(name: str) -> ModelFileError:
     text = tr(
-        '"{name}" is not ContentVec: take pytorch_model.bin of content-vec-best, or hubert_base.pt of RVC.', name=name
+        '"{name}" is not ContentVec: use pytorch_model.bin from content-vec-best, or hubert_base.pt from RVC.',
+        name=name,
     )
     return ModelFileError(text, "not_contentvec")

@@ -12,10 +12,10 @@ _LONGEST_NAME = 40  # characters that are shown of what a file says
 _PAGE = (b"<!doctype html", b"<html", b"<?xml", b"<head")
 _POINTER = b"version https://git-lfs"
 _OTHERS = {  # how files begin that people rename
-    b"\x08": tr("an ONNX model: give its name the ending .onnx"),
+    b"\x08": tr("an ONNX model: rename it so that it ends in .onnx"),
     b"IwFl": tr("an index of RVC: import it together with its model"),
     b"IxF": tr("an index of RVC: import it together with its model"),
-    b"RIFF": tr("a recording: import the model that was made of it"),
+    b"RIFF": tr("a recording: import the model that was made from it"),
 }
 SO_VITS = "so-vits-svc"
 _GPT_SOVITS, _OPENVOICE, _VITS = "GPT-SoVITS", "OpenVoice", tr("VITS (text to speech)")
@@ -70,7 +70,7 @@ def no_model(name: str, start: bytes = b"") -> ModelFileError:
             return ModelFileError(tr('"{name}" is {kind}.', name=name, kind=kind), "not_a_model")
     return ModelFileError(
         tr(
-            '"{name}" is not a model. The studio opens voices of its own (.voice.zip) and models of RVC (.pth, .onnx).',
+            '"{name}" is not a model. The studio opens voices of its own (.voice.zip) and RVC models (.pth, .onnx).',
             name=name,
         ),
         "not_a_model",
@@ -81,8 +81,8 @@ def of_program(name: str, program: str) -> ModelFileError:
     """Return the error of another program's model."""
     return ModelFileError(
         tr(
-            '"{name}" is a model of {program}, which works in another way: the studio opens those of RVC. With the '
-            "recordings behind it, create a new voice.",
+            '"{name}" is a model of {program}, which works differently: the studio opens RVC models. If you have the '
+            "recordings behind it, create a new voice from them.",
             name=name,
             program=program,
         ),

@@ -333,7 +333,7 @@ def generator_from(configuration: GeneratorConfiguration, weights: Mapping[str, 
         if value is None:
             raise VoiceError(
                 tr(
-                    "The weights of this RVC model are not whole: {published} is missing. Download it again, or "
+                    "The weights of this RVC model are incomplete: {published} is missing. Download it again, or "
                     "extract it in RVC again.",
                     published=published,
                 )
@@ -351,8 +351,8 @@ def generator_from(configuration: GeneratorConfiguration, weights: Mapping[str, 
         if not value.isfinite().all():
             raise VoiceError(
                 tr(
-                    "The weights of this RVC model are damaged: {published} holds values that are no numbers. Take an "
-                    "earlier one of the same training.",
+                    "The weights of this RVC model are damaged: {published} contains values that are not numbers. "
+                    "Use an earlier checkpoint of the same training.",
                     published=published,
                 )
             )

@@ -67,7 +67,7 @@ def parse_index(path: Path) -> VoiceIndex:
             ) from cause
     if not (np.isfinite(index.vectors).all() and np.isfinite(index.centroids).all()):
         text = tr(
-            '"{name}" holds values that are no numbers: make it again in RVC, or import the model without it.',
+            '"{name}" contains values that are not numbers: make it again in RVC, or import the model without it.',
             name=shown_name(path),
         )
         raise ModelFileError(text, "not_an_index")
@@ -78,14 +78,14 @@ class _Unknown(Exception):
     """Not the layout that is read here."""
 
     code = "not_an_index"
-    why = tr("is not an index of RVC (a flat or IVF,Flat index of faiss): take the file whose name begins with added_.")
+    why = tr("is not an index of RVC (a flat or IVF,Flat index of faiss): use the file whose name begins with added_.")
 
 
 class _Empty(_Unknown):
     """RVC writes one without vectors beside the whole one."""
 
     code = "empty_index"
-    why = tr("is an index without vectors: take the one beside it whose name begins with added_.")
+    why = tr("is an index without vectors: use the one beside it whose name begins with added_.")
 
 
 class _TooLarge(_Unknown):

@@ -171,7 +171,7 @@ class Graph:
 
     def _refusal(self, found: str) -> ModelFileError:
         text = tr(
-            '"{name}" has {found}, which no model of RVC needs: it was not opened. Import the .pth instead.',
+            '"{name}" has {found}, which no RVC model needs: it was not opened. Import the .pth instead.',
             name=self.name,
             found=found,
         )

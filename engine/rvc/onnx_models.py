@@ -82,7 +82,7 @@ def inspect(source: str, name: str = "", speaker: str = "0") -> tuple[dict[str, 
     if beginning_of(path).startswith(_PICKLES):
         raise ModelFileError(
             tr(
-                '"{name}" is no ONNX model: if it is a model of RVC, give its name the ending .pth.',
+                '"{name}" is not an ONNX model: if it is an RVC model, rename it so that it ends in .pth.',
                 name=shown_name(path),
             ),
             "not_a_model",
@@ -147,8 +147,8 @@ def run(path: str, seed: int, frames: int, samples: int, **given: np.ndarray) ->
             raise MemoryError from cause
         raise VoiceError(
             tr(
-                "This ONNX model does not run with {frames} frames: it must be one file, and take any number of them. "
-                "Import the .pth that it was made of.",
+                "This ONNX model does not run with {frames} frames: it must be one file, and accept any number of "
+                "them. Import the .pth that it was made from.",
                 frames=frames,
             )
         ) from cause
@@ -200,8 +200,8 @@ def _trial(model: OnnxModel, speaker: int = 0) -> dict[str, np.ndarray]:
 def _no_model(path: Path) -> ModelFileError:
     return ModelFileError(
         tr(
-            '"{name}" is not a model of RVC in ONNX that can be run here (one file, with the inputs of RVC or of '
-            "w-okada, at 32, 40 or 48 kHz): import the .pth that it was made of.",
+            '"{name}" is not an RVC model in ONNX that can be run here (one file, with the inputs of RVC or of '
+            "w-okada, at 32, 40 or 48 kHz): import the .pth that it was made from.",
             name=shown_name(path),
         ),
         "not_a_model",

@@ -22,8 +22,8 @@ def refuse_much_work(name: str, per_s: float) -> None:
     if per_s > MOST_PER_S:
         raise ModelFileError(
             tr(
-                '"{name}" declares networks of {per_s} billion multiplications per second of sound. Models of RVC '
-                "need at most 61 billion, and the studio runs up to {most_per_s} billion: get it from another source.",
+                '"{name}" declares networks of {per_s} billion multiplications per second of sound. RVC models need '
+                "at most 61 billion, and the studio runs up to {most_per_s} billion: get it from another source.",
                 name=name,
                 per_s=numeral(per_s / 1000000000.0, ",.0f"),
                 most_per_s=numeral(MOST_PER_S / 1000000000.0, ".0f"),

@@ -26,7 +26,7 @@ _IDLE_S = 60.0  # after which a process without calls gives its memory back
 
 
 class ModelFileError(VoiceError):
-    """A file that is no model the studio can use; `code` says why in one word."""
+    """A file that is not a model the studio can use; `code` says why in one word."""
 
     def __init__(self, message: str, code: str) -> None:
         super().__init__(message)
@@ -36,7 +36,7 @@ class ModelFileError(VoiceError):
 def too_demanding(name: str) -> ModelFileError:
     """Return the error of a file that needs more than a model would."""
     text = tr(
-        '"{name}" needs more memory or time than a model of RVC, and was stopped: get it from another source.',
+        '"{name}" needs more memory or time than an RVC model does, and was stopped: get it from another source.',
         name=name,
     )
     return ModelFileError(text, "too_large")

@@ -44,11 +44,11 @@ _SILENT = 1e-4  # -80 dB
 
 @dataclass(frozen=True)
 class Alignment:
-    """Where a vocal lies in its backing.
+    """The position of a vocal in its backing.
 
     - offset_s: seconds by which the vocal begins later than the backing; negative if earlier
     - reason: how that was found, for the user
-    - trace_db: the level at which the backing holds the vocal; None if nothing of it is there
+    - trace_db: the level of the vocal in the backing; None if there is no trace of it
     """
 
     offset_s: float
@@ -62,7 +62,7 @@ class Alignment:
 
 
 def align(vocal: Path | str, backing: Path | str, given_s: float | None = None, may_hold: bool = False) -> Alignment:
-    """Find where a vocal lies in its backing.
+    """Find the position of a vocal in its backing.
 
     Parameters
     ----------
@@ -76,12 +76,12 @@ def align(vocal: Path | str, backing: Path | str, given_s: float | None = None, 
     Returns
     -------
     Alignment
-        Where it begins, and how that was found.
+        Where the vocal begins, and how that was found.
 
     Raises
     ------
     AudioError
-        If a file cannot be read, if the vocal is silent, or if the backing already holds it.
+        If a file cannot be read, the vocal is silent, or the backing already contains it.
     SettingsError
         If the offset cannot be found, or is longer than ten minutes.
 

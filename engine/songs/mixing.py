@@ -47,7 +47,7 @@ class Fader:
     - solo: whether only lanes that are soloed sound
     """
 
-    gain_db: float = setting(0.0, SILENT_DB, 12.0, tr("Level of the lane against what it had."), step=0.5)
+    gain_db: float = setting(0.0, SILENT_DB, 12.0, tr("Level of the lane relative to its original."), step=0.5)
     mute: bool = False
     solo: bool = False
     pan: float = setting(0.0, -1.0, 1.0, tr("Place in the stereo field: -1 is left, 1 is right."), step=0.1)
@@ -79,8 +79,8 @@ class Lane(TakesPaths):
 
     - path: its file
     - fader: its level, and whether it sounds
-    - offset: samples at SAMPLE_RATE by which it begins after the others' zero, negative if before
-    - original: the recording it was converted from, whose loudness it gets
+    - offset: samples at SAMPLE_RATE by which it begins after the start of the others; negative if before
+    - original: the recording it was converted from; it gets the same loudness
     - statement: what it states, if it is synthetic
     """
 
@@ -149,7 +149,7 @@ def mix_files(
     target, stems = Path(target), [Path(stem) for stem in stems]
     faders = audible([lane.fader for lane in lanes])
     if not any(fader.gain for fader in faders):
-        raise SettingsError(tr("No lane of the mix sounds: open a fader, or unmute one."))
+        raise SettingsError(tr("The mix is silent: raise a fader, or unmute a lane."))
     if stems and len(stems) != len(lanes):
         raise ValueError(f"{len(lanes)} lanes need as many stems, not {len(stems)}")
     channels = common_channels([(shown_name(lane.path), channels_of(lane.path)) for lane in lanes])

@@ -118,7 +118,7 @@ def convert_parts(
     voice_named : callable
         Returns the voice with an id, such as `load_voice`.
     settings, report
-        As of `convert_file`.
+        As in `convert_file`.
     work : Work, optional
         Where and for whom it is computed.
     surveyed : callable

@@ -47,7 +47,7 @@ def read_parts(text: str, first: str = KEEP) -> tuple[Part, ...]:
     Raises
     ------
     SettingsError
-        For what is no part, or parts that are not in order.
+        If a part is invalid, or the parts are not in order.
 
     Examples
     --------

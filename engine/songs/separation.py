@@ -51,7 +51,7 @@ class OnnxSeparator(Separator):
 
     - path: as `checked_separator` returns it
 
-    Raises SeparationError if the file holds no such network, EngineError in a process forked after computing.
+    Raises SeparationError if the file holds no such network, EngineError in a process forked after the engine was used.
     """
 
     name = "htdemucs_ft vocals"
@@ -72,7 +72,7 @@ class OnnxSeparator(Separator):
         wanted = {"mix": [1, STEREO, self.window], "stems": [1, len(_STEMS), STEREO, self.window]}
         if found != wanted:
             raise SeparationError(
-                tr('"{name}" is not the network for vocals: it takes and gives other shapes.', name=path.name)
+                tr('"{name}" is not the network for vocals: its inputs and outputs have other shapes.', name=path.name)
             )
 
     def vocal_of(self, blocks: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
@@ -123,7 +123,7 @@ def separate_file(
     Raises
     ------
     AudioError
-        If the song cannot be read or holds no vocal, or a file cannot be written.
+        If the song cannot be read or contains no vocal, or a file cannot be written.
     """
     song, vocal, backing = as_path(song), Path(vocal), Path(backing)
     power = {"song": 0.0, "vocal": 0.0}

@@ -57,7 +57,7 @@ def separator_state(folder: Path | str) -> SeparatorState:
     Returns
     -------
     SeparatorState
-        What is there, and the next step.
+        What is installed, and the next step.
 
     Examples
     --------

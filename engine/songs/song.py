@@ -39,7 +39,7 @@ from engine.voices.imported import networks_digest
 # (github.com/facebookresearch/demucs), and a conversion takes a fifth of it
 _SEPARATED, _CONVERTED = 0.85, 0.95
 _SAID = "said"  # in the record of a conversion: what is wrong with the recording
-_NO_VOCAL = tr("No voice was found in what was separated from this song: check that it is not an instrumental.")
+_NO_VOCAL = tr("No voice was found in the vocal separated from this song: check that the song is not an instrumental.")
 _TRACE_DB = -30.0  # a trace of the vocal in the backing that is worth a sentence
 
 
@@ -55,7 +55,7 @@ class Stages(Protocol):
         ...
 
     def keep(self, name: str) -> Path:
-        """Keep the file that was written there, and return where it is now."""
+        """Keep the file written there, and return its new location."""
         ...
 
 
@@ -103,9 +103,9 @@ class Stem(TakesPaths):
 class Song(TakesPaths):
     """What to make a track of.
 
-    - lead: the song if it `separates`, else its vocal
-    - backing: the instrumental; None for what is left of the song
-    - separates: whether the lead is a whole song, whose vocal has to be found
+    - lead: the song if `separates` is set, otherwise its vocal
+    - backing: the instrumental; None to use what is left of the song
+    - separates: whether the lead is a whole song, from which the vocal must be separated
     - offset_s: how much later than the backing the lead begins, in seconds; None to find it
     - stems: of further singers
     - backing_fader: of the backing in the mix
@@ -139,7 +139,7 @@ class FinishedSong:
     """What was made.
 
     - alignment: where the vocal lies in the backing
-    - conversions: of the lead and the further stems; None for one that was kept
+    - conversions: of the lead and the other stems; None for a stem that was kept
     - mix: what the mix did
     - notes: sentences for the user
     - warning: what is wrong with the recordings
@@ -172,17 +172,17 @@ def make_song(
     Parameters
     ----------
     song : Song
-        What it is made of.
+        The parts of the song.
     files : SongFiles
         Where the results go.
     voice_named : callable
         Returns the voice with an id, such as `load_voice`.
     stages : Stages
-        Keeps what is finished, also when the work is cancelled.
+        Keeps finished stages, even if the work is cancelled.
     separator : callable
         Returns a Separator; called only if there is something to separate.
     settings : mapping, ConversionSettings or callable, optional
-        As of `convert`.
+        As in `convert`.
     report : callable
         Receives the progress (0..1, message) and may raise Cancelled.
     work : Work, optional

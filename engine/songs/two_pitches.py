@@ -74,7 +74,7 @@ def find_two_pitches(path: Path | str) -> TwoPitches:
     Returns
     -------
     TwoPitches
-        Whose `sentence` is for the user.
+        Its `sentence` is for the user.
 
     Raises
     ------

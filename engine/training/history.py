@@ -96,7 +96,7 @@ class TrainingHistory(Brief):
 
     @property
     def best(self) -> dict[str, Any] | None:
-        """The evaluation with the best score, the earliest of equals; None before the first."""
+        """The evaluation with the best score (the earliest if several are equal); None before the first."""
         return max(self.evaluations, key=lambda line: line["score"], default=None)
 
     @property
@@ -106,7 +106,7 @@ class TrainingHistory(Brief):
         return len(self.evaluations) - 1 - self.evaluations.index(best) if best else 0
 
     def as_json(self) -> dict[str, object]:
-        """Return plain values as history.json holds them, with the best epoch for readers."""
+        """Return plain values, as in history.json, with the best epoch added for readers."""
         return asdict(self) | {"best_epoch": self.best["epoch"] if self.best else None}
 
 

@@ -43,7 +43,7 @@ def teach(
 ) -> Dataset:
     """Let an imported voice sing recordings, and make a dataset of the results, to `train_dataset` on.
 
-    Its profile has what is known of the imported voice, and that voice's scores.
+    Its profile contains what is known about the imported voice, and that voice's scores.
 
     Parameters
     ----------
@@ -52,9 +52,9 @@ def teach(
     sources : sequence of TeachingSource
         What it sings, such as `bundled_sources()`.
     folder : Path or str
-        Of the dataset, which must not exist yet; after every error nothing is left of it.
+        The folder of the dataset, which must not exist yet; it is removed after any error.
     name : str
-        Of the new voice; by default that of the imported one.
+        The name of the new voice; by default that of the imported one.
     report : callable
         Receives the progress (0..1, message) and may raise Cancelled.
     device, installation

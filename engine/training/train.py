@@ -420,8 +420,8 @@ class _Training:
         if self.bad_steps > _MOST_BAD_STEPS:
             raise TrainingError(
                 tr(
-                    "The training cannot continue: its losses are NaN or infinite again and again. Start from scratch "
-                    "with a lower learning rate, and check the data report for damaged recordings."
+                    "The training cannot continue: its losses keep becoming NaN or infinite. Start from scratch with "
+                    "a lower learning rate, and check the data report for damaged recordings."
                 )
             )
         restored = not self.tuning.is_sound()
@@ -654,7 +654,7 @@ class _Training:
         if changed := self.plan.differences(state["plan"]):
             values = ", ".join(f"{name} {state['plan'].get(name)}" for name in changed)
             raise TrainingError(
-                tr("This training started with {values}. Resume with that, or start from scratch.", values=values)
+                tr("This training started with {values}. Resume with the same, or start from scratch.", values=values)
             )
         self.tuning.restore(state["tuning"])
         for name, value in state["counters"].items():

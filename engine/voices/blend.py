@@ -40,7 +40,7 @@ def blend_voices(first: Voice, second: Voice, share: float, name: str, identifie
     Parameters
     ----------
     first, second : Voice
-        What is blended.
+        The voices to blend.
     share : float
         Of the second, 0..1.
     name, identifier : str

@@ -53,7 +53,7 @@ _BESIDE_RANGE = 4.0  # semitones from a median pitch's 5 and 95 % to the ends of
 
 @dataclass(frozen=True, repr=False)
 class VoiceCard(Brief):
-    """All that is known of a voice besides its weights; None is what nobody has said.
+    """Everything known about a voice except its weights; None where nothing was stated.
 
     - id, name: by which it is loaded, and shown
     - gender, age, genre, voice_type: such as female, adult, pop, alto
@@ -115,7 +115,7 @@ class VoiceCard(Brief):
 
     @property
     def is_untrained(self) -> bool:
-        """Whether it was made of recordings alone, and is still to be trained."""
+        """Whether it was only made from recordings and has not been trained yet."""
         return self.training.get(rules.UNTRAINED) is True
 
     def is_known_to(self, sing: bool) -> bool:
@@ -245,7 +245,7 @@ def _read_json(content: bytes) -> object:
         # what is no number in a training's figures says nothing; where a number is needed, null is refused
         return json.loads(content.decode("utf-8"), parse_constant=lambda word: None)
     except (ValueError, RecursionError) as cause:
-        raise ValueError(tr("it is no JSON")) from cause
+        raise ValueError(tr("it is not JSON")) from cause
 
 
 UNTRAINED = tr("not trained")  # the state of a voice that was made of recordings and not trained yet, as it is shown
@@ -270,7 +270,7 @@ def damaged_weights(name: str) -> str:
 def _card_from(values: object) -> VoiceCard:
     """Make a card from parsed JSON; unknown fields are ignored. Raises ValueError naming the wrong field."""
     if not isinstance(values, dict):
-        raise ValueError(tr("it is no object"))
+        raise ValueError(tr("it is not an object"))
     known = {one.name: values[one.name] for one in fields(VoiceCard) if one.name in values}
     known.setdefault("format", 1)  # of this one's format it would say so
     if not rules.is_shallow(known):
@@ -382,8 +382,8 @@ def voice_home(voice: Path | str, folder: Folders | None = None) -> Path:
     if folder is None and is_identifier(str(voice)) and (made_of := data_folder() / STUDIO_DATASETS / voice).is_dir():
         raise VoiceError(
             tr(
-                "The voice '{id}' is not trained yet: train it, or take "
-                'untrained_voice(usable_clips(load_dataset("{folder}"))).',
+                "The voice '{id}' is not trained yet: train it, or pass "
+                'untrained_voice(usable_clips(load_dataset("{folder}"))) as the voice.',
                 id=voice,
                 folder=made_of.as_posix(),
             )

@@ -154,13 +154,13 @@ def import_rvc(
     path : Path or str
         The model, .pth or .onnx.
     voices : Path or str
-        The folder that gets the voice as a folder of its own.
+        The folder in which the voice gets its own folder.
     index : Path or str, optional
         Its .index.
     name : str, optional
-        Of the voice; by default that of the file.
+        The name of the voice; by default that of the file.
     speaker : int
-        Of a model with several, from 0.
+        The speaker of a model with several, from 0.
     taken : collection of str
         Further ids that it may not have.
 
@@ -285,7 +285,7 @@ def _refuse_senseless(voice: ImportedVoice) -> None:
         if not (is_sound(samples) and np.abs(samples).max() > _SILENT):
             raise ModelFileError(
                 tr(
-                    'The weights of "{file}" render no voice: take an earlier one of the same training.',
+                    'The weights of "{file}" produce no voice: use an earlier checkpoint of the same training.',
                     file=voice.card.model["file"],
                 ),
                 "senseless",

@@ -126,7 +126,7 @@ def import_voice(package: Path | str, voices: Path | str, taken: Collection[str]
     package : Path or str
         The package, such as mia.voice.zip.
     voices : Path or str
-        The folder that gets the voice as a folder of its own.
+        The folder in which the voice gets its own folder.
     taken : collection of str
         Further ids that it may not have.
 
@@ -138,9 +138,9 @@ def import_voice(package: Path | str, voices: Path | str, taken: Collection[str]
     Raises
     ------
     ArchiveError
-        For what is no zip, or not safe to open; nothing is left behind then.
+        If it is not a zip, or is unsafe to open; nothing is left behind then.
     VoiceError
-        For what is no whole voice; nothing is left behind then.
+        If the voice is incomplete; nothing is left behind then.
 
     Examples
     --------

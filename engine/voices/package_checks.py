@@ -62,7 +62,7 @@ def unpack_voice(package: Path, folder: Path) -> VoiceCard:
     if wrong := sorted(name for name in {*found, *stated} if found.get(name) != stated.get(name)):
         raise _damaged(
             package,
-            tr("{wrong} is not the file that {checksums_file} tells of", wrong=wrong[0], checksums_file=CHECKSUMS_FILE),
+            tr("{wrong} is not the file that {checksums_file} lists", wrong=wrong[0], checksums_file=CHECKSUMS_FILE),
         )
     card = read_card(_text(package, folder / CARD_FILE), f'in "{shown_name(package)}"')
     if card.is_untrained:  # without its recordings it could never be trained
@@ -141,10 +141,10 @@ def check_preview(path: Path, where: str) -> None:
         with path.open("rb") as file:
             start = file.read(12)
         if start[:4] != b"RIFF" or start[8:] != b"WAVE":
-            raise AudioError(tr("It is no wave file."))
+            raise AudioError(tr("It is not a wave file."))
         with open_audio(path) as preview:
             if not 0 < (preview.duration_s or 0.0) <= _LONGEST_PREVIEW_S:
-                raise AudioError(tr("It has another length than a preview."))
+                raise AudioError(tr("It does not have the length of a preview."))
             for _ in preview.blocks(_PREVIEW_BLOCK):
                 pass  # reading it to its end is the only way to know that it can be
     except AudioError as cause:
@@ -157,7 +157,7 @@ def _read_json(package: Path, path: Path) -> object:
     try:
         return json.loads(_text(package, path).decode("utf-8"))
     except (ValueError, RecursionError) as cause:
-        raise _damaged(package, tr("{name} is no JSON", name=path.name)) from cause
+        raise _damaged(package, tr("{name} is not JSON", name=path.name)) from cause
 
 
 def _text(package: Path, path: Path) -> bytes:
@@ -167,11 +167,15 @@ def _text(package: Path, path: Path) -> bytes:
 
 
 def _damaged_since(package: Path, cause: EngineError) -> VoiceError:
-    said = tr('"{name}" is damaged; load it, or have it made, again.', name=shown_name(package))
+    said = tr('"{name}" is damaged: download it again, or have it exported again.', name=shown_name(package))
     return VoiceError(joined(" ", (said, str(cause))))
 
 
 def _damaged(package: Path, why: str) -> VoiceError:
     return VoiceError(
-        tr('"{name}" is damaged ({why}); load it, or have it made, again.', name=shown_name(package), why=why)
+        tr(
+            '"{name}" is damaged ({why}): download it again, or have it exported again.',
+            name=shown_name(package),
+            why=why,
+        )
     )

@@ -48,7 +48,7 @@ _LINE_ENDS = re.compile("[\t\n\r\u2028\u2029]")
 
 @dataclass(frozen=True, repr=False)
 class VoiceProfile(Brief):
-    """Who a voice is, as far as its maker says; None or empty where nothing is said.
+    """Who a voice is, as stated by its maker; None or empty where nothing was stated.
 
     - name: the only one that is needed
     - gender, age, genre, voice_type: such as female, adult, pop, alto
@@ -168,7 +168,7 @@ def _name(value: object, problems: _Problems) -> str:
         return ""
     name = composed(_text(value, "name", problems, LONGEST_NAME, one_line=True))
     if name and all(unicodedata.category(sign)[0] in "CZM" for sign in name):
-        problems.add("name", tr("{field} must hold something that can be seen."))
+        problems.add("name", tr("{field} must contain at least one visible character."))
     return name
 
 

@@ -94,14 +94,14 @@ class Voice:
 
 
 def save_voice(voice: Voice, folder: Path | str, preview: Path | str | None = None) -> None:
-    """Write a voice to a folder of its own, completely or not at all.
+    """Write a voice to its own folder, completely or not at all.
 
     Parameters
     ----------
     voice : Voice
         Made by training, by `blend_voices` or by `untrained_voice`.
     folder : Path or str
-        Where its files go, replacing a voice that is there; its name becomes the id.
+        The folder for its files, which replaces an existing voice; its name becomes the id.
     preview : Path or str, optional
         A wave file that is copied to it.
 
@@ -137,10 +137,10 @@ def load_voice(voice: str | Path, folder: Folders | None = None) -> Voice:
     Parameters
     ----------
     voice : str or Path
-        Its id or its name, a package such as mia.voice.zip, or the Path of its own folder.
+        Its id or name, a package such as mia.voice.zip, or the Path of its folder.
     folder : Path or str, or several, optional
         Where ids and names are looked up, by default among the demo voices and those of the studio, in its
-        `data_folder`; the first that has it counts.
+        `data_folder`; the first that has it is used.
 
     Returns
     -------
@@ -152,7 +152,7 @@ def load_voice(voice: str | Path, folder: Folders | None = None) -> Voice:
     VoiceError
         For an unknown voice, listing those there are, and for one that is damaged, imported or of an earlier base.
     ArchiveError
-        For a package that is no zip, or not safe to open.
+        If the package is not a zip, or is unsafe to open.
 
     Examples
     --------
@@ -172,7 +172,7 @@ def load_voice(voice: str | Path, folder: Folders | None = None) -> Voice:
     if card.is_imported:
         raise VoiceError(
             tr(
-                "{name} is an imported model of RVC: it converts, but cannot be trained, blended or exported. Let it "
+                "{name} is an imported RVC model: it converts, but cannot be trained, blended or exported. Let it "
                 "teach a voice of this studio, which can: Make it ours, on its card, or `timbre-studio rvc teach "
                 "{id}`.",
                 name=card.name,

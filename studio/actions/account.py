@@ -56,7 +56,9 @@ class Preferences:
     """
 
     format: str = text_setting("wav", tr("The format that is offered first."), FORMATS)
-    mp3_kbps: int = setting(0, 0, 320, tr("The constant rate of mp3 files from 32 on; 0: the best variable rate."))
+    mp3_kbps: int = setting(
+        0, 0, 320, tr("The constant bit rate of mp3 files, at least 32; 0: the best variable rate.")
+    )
     naming: str = text_setting(
         "{recording} - {voice} {take}",
         tr("How files are named: any text with {recording}, {voice}, {take}, {date} and {transpose}."),
@@ -225,9 +227,7 @@ def save_preset(studio: Studio, account: Account, name: str, preset: Preset) -> 
             ]
         )
     if name.casefold() in _OWN:
-        raise Invalid(
-            [("name", tr("'{name}' is the name of a preset that is always there: choose another.", name=name))]
-        )
+        raise Invalid([("name", tr("'{name}' is a built-in preset: choose another name.", name=name))])
     _check(preset)
     kept: presets.StoredPreset = {
         "style": preset.style,

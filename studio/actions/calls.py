@@ -29,13 +29,13 @@ _PUBLISHED_DEFAULTS = {"transpose": 0}  # of fields that have others elsewhere
 _SETTINGS = {one.name: one for one in fields(ConversionSettings)}
 LONGEST_PARTS = 4000  # characters of a field of parts
 _UNFIT = tr(
-    "The call of the service takes only whole numbers from -12 to 12 for transpose, not {value}: "
-    "convert on the page, or with the command convert."
+    "The HTTP call takes only whole numbers from -12 to 12 for transpose, not {value}: convert on the page, or with "
+    "the command convert."
 )
-_ONE_STEM = tr("The call of the service takes one second singer: convert several with the command convert.")
-_FAR_OFFSET = tr("The call of the service takes no offset of more than 600 s: convert on the page.")
-_MANY_PARTS = tr("These are more parts than the call of the service takes: convert on the page.")
-_OWN_TRAINING = tr("The call of the service does not take {names}: train on the page, or with the command train.")
+_ONE_STEM = tr("The HTTP call takes one second singer: convert several with the command convert.")
+_FAR_OFFSET = tr("The HTTP call takes no offset of more than 600 s: convert on the page.")
+_MANY_PARTS = tr("These are more parts than the HTTP call takes: convert on the page.")
+_OWN_TRAINING = tr("The HTTP call does not take {names}: train on the page, or with the command train.")
 _PART = tr("This is {name} from {start} on: cut it there first.")
 
 

@@ -148,7 +148,7 @@ def _troubles(addition: Addition) -> Iterator[None]:
     except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as cause:  # the last two where a redirect leads
         said = str(cause).rstrip(".") or type(cause).__name__
         text = tr(
-            "{name} could not be fetched: {said}. Fetching it again goes on where it stopped. {own}",
+            "{name} could not be fetched: {said}. Fetching it again resumes where it stopped. {own}",
             name=name,
             said=said,
             own=own,

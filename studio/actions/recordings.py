@@ -133,14 +133,14 @@ def refuse_too_costly(length: Length, takes: int, service: ServiceSettings) -> N
     )
     fit = int(most_minutes / minutes)
     text = tr(
-        "{cost} are {minutes} minutes to render; the limit is {most_minutes}: use a shorter recording, or mono.",
+        "{cost} make {minutes} minutes to render; the limit is {most_minutes}: use a shorter recording, or mono.",
         cost=cost,
         minutes=numeral(minutes * takes, ".0f"),
         most_minutes=numeral(most_minutes, "g"),
     )
     if fit:
         text = tr(
-            "{cost} are {minutes} minutes to render; the limit is {most_minutes}: ask for at most {fit} takes.",
+            "{cost} make {minutes} minutes to render; the limit is {most_minutes}: ask for at most {fit} takes.",
             cost=cost,
             minutes=numeral(minutes * takes, ".0f"),
             most_minutes=numeral(most_minutes, "g"),

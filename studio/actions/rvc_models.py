@@ -81,8 +81,8 @@ def refuse_unconfined(studio: Studio, kind: str | None = RVC) -> None:
     if not limits_here().confine:
         raise WrongState(
             tr(
-                "Models of RVC are switched off here: this system cannot keep them from what others have on this "
-                "service. Its host can allow them with --unconfined-models run."
+                "RVC models are switched off here: this system cannot keep them from the data of other users. The "
+                "host can allow them with --unconfined-models run."
             ),
             "unconfined",
         )
@@ -127,7 +127,7 @@ def models_in(folder: Path) -> list[FoundModel]:
     models = [path for path in files if is_rvc_model(path) and not _TRAINING.fullmatch(path.stem) and path.is_file()]
     indexes = [path for path in files if path.suffix.lower() == INDEX and not _EMPTY.match(path.stem)]
     if not models:
-        raise NotFound(tr('There is no model of RVC (.pth, .onnx) in "{name}".', name=folder.name), "no_model")
+        raise NotFound(tr('There is no RVC model (.pth, .onnx) in "{name}".', name=folder.name), "no_model")
     return [FoundModel(path, _index_of(path, models, indexes)) for path in models]
 
 

@@ -149,7 +149,9 @@ def fetch_link(
         text = tr("The link is not valid, or leads to an address that is not: check it in a browser.")
         raise SettingsError(text) from cause
     except (httpx.HTTPError, TimeoutError) as cause:
-        text = tr("The link could not be fetched: the server cannot be reached, or broke off. Try again later.")
+        text = tr(
+            "The link could not be fetched: the server cannot be reached, or the connection was lost. Try again later."
+        )
         raise Unavailable(text, _RETRY_S, "not_reachable") from cause
 
 
@@ -199,7 +201,7 @@ def _refuse_large(size: int, most: int) -> None:
     if size > most:
         raise TooLarge(
             tr(
-                "The file has more than {most} MB: fetch it with a browser, and import it from there.",
+                "The file is larger than {most} MB: download it with a browser, then import it from your disk.",
                 most=numeral(most / 1000000.0, "g"),
             )
         )

@@ -44,8 +44,8 @@ Track = Annotated[
         metavar="N",
         min=1,
         help=tr(
-            "Which sound track of a film or a recording of the screen to read, 1 for the first. "
-            "Default: the one players play."
+            "Which sound track of a film or a screen recording to read, 1 for the first. Default: the one that "
+            "players play."
         ),
     ),
 ]
@@ -60,7 +60,7 @@ Threads = Annotated[
     ),
 ]
 AsJson = Annotated[bool, option(None, tr("Print JSON."), "--json")]
-Overwrite = Annotated[bool, option(None, tr("Replace files that exist; else a result gets a number."), "--overwrite")]
+Overwrite = Annotated[bool, option(None, tr("Replace existing files; otherwise results are numbered."), "--overwrite")]
 
 
 def compute_on(threads: int | None) -> None:

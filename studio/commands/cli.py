@@ -110,7 +110,7 @@ class Commands(TyperGroup):
         choose_help(args)
         if ctx.info_name != PROGRAM and any(one.startswith(_COMPLETIONS) for one in args):
             raise typer.BadParameter(
-                tr("Completion is for the command {program}: call it by that name.", program=PROGRAM)
+                tr("Completion works only for the command {program}: call it by that name.", program=PROGRAM)
             )
         if _shows_help(args):
             translate_help(self, ctx)
@@ -229,7 +229,7 @@ def root(
     language: Annotated[
         str,
         typer.Option(
-            OPTION, metavar="CODE", help=tr("Of messages and help: en, de, ja, ... (Default: the terminal's.)")
+            OPTION, metavar="CODE", help=tr("Language of messages and help: en, de, ja, ... (Default: the terminal's.)")
         ),
     ] = "",
     version: Annotated[

@@ -31,8 +31,8 @@ def comp(
         option(
             "1,2,1",
             tr(
-                "The take for each phrase, 1 for the first; the last counts for all that follow. Without it, lists the "
-                "phrases."
+                "The take for each phrase, 1 for the first; the last one is used for all phrases that follow. "
+                "Without it, the phrases are listed."
             ),
         ),
     ] = None,
@@ -43,7 +43,7 @@ def comp(
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
-    """Put one take together out of several, with cross-fades where the recording IN is quiet.
+    """Put together one take from several, with cross-fades where the recording IN is quiet.
 
     Without --choose it lists the phrases.
     """
@@ -71,8 +71,8 @@ def comp(
         if len(chosen) > len(starts_s):
             say(
                 ntr(
-                    "The recording has {count} phrase: the numbers after the first are left out.",
-                    "The recording has {count} phrases: the numbers after those are left out.",
+                    "The recording has {count} phrase: the numbers after the first are ignored.",
+                    "The recording has {count} phrases: the numbers after those are ignored.",
                     count=len(starts_s),
                 )
             )
@@ -104,12 +104,12 @@ def _voice_of_all(takes: list[Path]) -> "Statement | None":
     stated = [said for take in takes if (said := statement_of(take)) is not None]
     if len(voices := sorted({said.voice_name for said in stated})) > 1:
         raise SettingsError(
-            tr("The takes are in several voices, {voices}: choose those of one.", voices=" and ".join(voices))
+            tr("The takes are in several voices, {voices}: choose takes of one voice.", voices=" and ".join(voices))
         )
     return stated[0] if stated else None
 
 
 def _number(text: str) -> int:
     if not text.strip().isdecimal():
-        raise SettingsError(tr("--choose takes numbers of takes, as in 1,2,1, not '{text}'.", text=text))
+        raise SettingsError(tr("--choose takes the numbers of takes, such as 1,2,1, not '{text}'.", text=text))
     return int(text)

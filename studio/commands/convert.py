@@ -33,9 +33,9 @@ if TYPE_CHECKING:  # the engine takes seconds to load
 
 _SONGS = tr("Songs and several voices")
 _OUTPUT = tr(
-    "A file (.wav, .flac, .mp3, .m4a, .ogg, .aiff), a folder, which is made, a template as "
-    "out/{name}.{take}.flac, or - for standard output. Default: named after the recording and the "
-    "voice, in this folder."
+    "A file (.wav, .flac, .mp3, .m4a, .ogg, .aiff), a folder (created if needed), a template such as "
+    "out/{name}.{take}.flac, or - for standard output. Default: named after the recording and the voice, in this "
+    "folder."
 )
 _EFFECTS = tr(
     "EQ, dynamics and reverb on the takes: clean, vocal, speech, hall or off. (Default: off, or the preset's.)"
@@ -53,14 +53,12 @@ Recordings = Annotated[
 
 Output = Annotated[str | None, option("FILE|FOLDER|TEMPLATE|-", _OUTPUT, "-o", "--output", panel=RESULTS)]
 Replace = Annotated[
-    bool, option(None, tr("Replace files that exist; else a result gets a number."), "--overwrite", panel=RESULTS)
+    bool, option(None, tr("Replace existing files; otherwise results are numbered."), "--overwrite", panel=RESULTS)
 ]
 SkipExisting = Annotated[
     bool, option(None, tr("Skip recordings that already have results."), "--skip-existing", panel=RESULTS)
 ]
-Project = Annotated[
-    str | None, option("NAME", tr("The name of its project. Default: as the recording's."), panel=RESULTS)
-]
+Project = Annotated[str | None, option("NAME", tr("The name of its project. Default: the recording's."), panel=RESULTS)]
 NoProject = Annotated[bool, option(None, tr("Keep nothing of it in the studio."), "--no-project", panel=RESULTS)]
 DryRun = Annotated[bool, option(None, tr("Only print what the results would be called."), "--dry-run", panel=RESULTS)]
 PresetName = Annotated[
@@ -89,7 +87,7 @@ FurtherParts = Annotated[
         panel=_SONGS,
     ),
 ]
-Stems = Annotated[list[str] | None, option("FILE=ID", tr("A further singer's stem and voice, or =keep."), panel=_SONGS)]
+Stems = Annotated[list[str] | None, option("FILE=ID", tr("Another singer's stem and voice, or =keep."), panel=_SONGS)]
 VocalLevel = Annotated[float, option("-60..12", tr("The vocal's fader in the mix."), panel=_SONGS)]
 
 
@@ -165,7 +163,9 @@ def _check_streamed(recordings: Sequence[Path], options: Mapping[str, bool]) -> 
 
 def _check_project(project: str | None, no_project: bool, recordings: Sequence[Path]) -> None:
     if project is not None and len(recordings) > 1:
-        raise SettingsError(tr("--project names the project of one recording: give one, or leave it out."))
+        raise SettingsError(
+            tr("--project names the project of a single recording: give one recording, or leave --project out.")
+        )
     if project is not None and no_project:
         raise SettingsError(tr("Choose one of --project and --no-project."))
 

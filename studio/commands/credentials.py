@@ -25,7 +25,7 @@ def verify(
     files: Annotated[list[Path], typer.Argument(metavar="FILE|-", help=tr("Audio files; - is standard input."))],
     as_json: AsJson = False,
 ) -> None:
-    """Show whether files were made here, by another, or changed since; exit status 1 if one has been changed.
+    """Show whether files were made here or elsewhere, or changed since; exit status 1 if one has been changed.
 
     A file that cannot be checked gives exit status 1, too; the others are checked all the same.
     """
@@ -53,7 +53,7 @@ def verify(
 @credentials.callback(invoke_without_command=True)
 @in_one_sentence
 def show(context: typer.Context) -> None:
-    """Show the certificate in use and where it lies."""
+    """Show the certificate in use and where it is stored."""
     if context.invoked_subcommand:
         return
     installation = _installation()
@@ -70,7 +70,7 @@ def show(context: typer.Context) -> None:
 @credentials.command()
 @in_one_sentence
 def rotate() -> None:
-    """Make a new key and certificate; files that were signed before stay known as made here."""
+    """Make a new key and certificate; files signed before still count as made here."""
     certificate = _installation().rotate().certificate
     typer.echo(certificate.subject.rfc4514_string())
 

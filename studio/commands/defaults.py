@@ -63,7 +63,9 @@ def _file() -> Path:
 def _by_parameter(command: "Command", table: object, path: Path) -> dict[str, object]:
     """Return values by the names of their parameters; those of commands below it in a mapping each."""
     if not isinstance(table, dict):
-        raise typer.BadParameter(tr('"{path}": options stand in the table of their command, as [convert].', path=path))
+        raise typer.BadParameter(
+            tr('"{path}": put options in the table of their command, such as [convert].', path=path)
+        )
     below = command.commands if isinstance(command, TyperGroup) else {}
     options = [one for one in command.params if isinstance(one, TyperOption)]
     known = {name.lstrip("-"): one for one in options for name in one.opts if name.startswith("--")}

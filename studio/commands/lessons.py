@@ -17,7 +17,7 @@ from studio.settings.options import option
 def lessons(
     out: Annotated[Path, option("FOLDER", tr("Where to write them; files there are replaced."), "-o", "--out")],
     language: Annotated[
-        str, option("CODE", tr("Of their titles: de, ja, ... (Default: the terminal's.)"), OPTION)
+        str, option("CODE", tr("Language of their titles: de, ja, ... (Default: the terminal's.)"), OPTION)
     ] = "",
 ) -> None:
     """Write the lessons as a site that needs no server and no network; prints the path of its first page."""

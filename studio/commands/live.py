@@ -66,9 +66,9 @@ def live(
     record: Annotated[
         Path | None, typer.Option("--record", metavar="FOLDER", help=tr("Also write dry.wav and converted.wav there."))
     ] = None,
-    devices: Annotated[bool, typer.Option("--devices", help=tr("List the sound devices and end."))] = False,
+    devices: Annotated[bool, typer.Option("--devices", help=tr("List the sound devices and exit."))] = False,
     tone: Annotated[
-        bool, typer.Option("--test-tone", help=tr("Play a tone of two seconds on the output and end."))
+        bool, typer.Option("--test-tone", help=tr("Play a two-second tone on the output and exit."))
     ] = False,
     measure: Annotated[
         float | None,
@@ -114,8 +114,8 @@ def _check_files(source: str, output: str, of_devices: Mapping[str, object]) -> 
     if Path(output).suffix.lower() not in AUDIO_SUFFIXES:
         raise EngineError(
             tr(
-                '"{output}" is not the name of an audio file: a recording is converted into one, as live.wav, '
-                "and not played on a device.",
+                '"{output}" is not the name of an audio file: a recording is converted into a file, such as '
+                "live.wav, not played on a device.",
                 output=output,
             )
         )
@@ -130,7 +130,7 @@ def _input_number(channel: str) -> int | None:
         return None
     if not channel.strip().isdecimal() or int(channel) == 0:
         raise EngineError(
-            tr("--channel is the number of an input, such as 1 or 2, or mix, and not {channel}.", channel=channel)
+            tr("--channel takes the number of an input, such as 1 or 2, or mix, not {channel}.", channel=channel)
         )
     return int(channel)
 
@@ -376,7 +376,7 @@ def _opened(
         stream: Stream = stack.enter_context(opening(latency="low", device=devices, callback=callback))
     except (sounddevice.PortAudioError, ValueError) as cause:
         raise EngineError(
-            tr("The sound device cannot be used: {cause}. --devices lists those there are.", cause=cause)
+            tr("The sound device cannot be used: {cause}. --devices lists all of them.", cause=cause)
         ) from cause
     if beside is not None:
         beside.open(stack, sounddevice, rate, piece)

@@ -63,5 +63,5 @@ def play_tone(sounddevice: ModuleType, device: Device) -> None:
         sounddevice.play(tone, rate, device=device, blocking=True)
     except (sounddevice.PortAudioError, ValueError) as cause:
         raise EngineError(
-            tr("The sound device cannot be used: {cause}. --devices lists those there are.", cause=cause)
+            tr("The sound device cannot be used: {cause}. --devices lists all of them.", cause=cause)
         ) from cause

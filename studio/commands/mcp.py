@@ -13,7 +13,8 @@ from studio.commands.failures import in_one_sentence
 def mcp() -> None:
     """Offer the voices and conversions to an assistant, as tools of the Model Context Protocol on stdin and stdout.
 
-    The assistant starts it itself. It needs no server, and the extra `mcp`: pip install 'timbre-studio[mcp]'.
+    The assistant starts it by itself. It needs no server, but it needs the extra `mcp`: pip install
+    'timbre-studio[mcp]'.
     """
     from studio.commands.in_process import local_studio
 

@@ -1,6 +1,7 @@
 """Groups of commands, and the errors of their parser: typer's own are typer's, texts of ours are translated."""
 
 from collections.abc import Iterator
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 import typer
@@ -13,6 +14,8 @@ from studio.commands.wording import translated
 if TYPE_CHECKING:
     from typer._click import Context
 
+_LIST = "list"
+
 
 def command_group(about: str, no_args_is_help: bool = False) -> typer.Typer:
     """Return a group to add commands to; about: its help."""
@@ -22,11 +25,21 @@ def command_group(about: str, no_args_is_help: bool = False) -> typer.Typer:
 
 
 class _Group(TyperGroup):
-    """Commands, of which `list` is what a group does that lists by itself."""
+    """Commands; `list` is one of them wherever a group lists by itself."""
 
     def parse_args(self, ctx: "Context", args: list[str]) -> list[str]:
-        lists = self.invoke_without_command and "list" not in self.commands
-        return super().parse_args(ctx, args[1:] if lists and args[:1] == ["list"] else args)
+        lists = args[:1] == [_LIST] and _LIST not in self.commands and self.invoke_without_command
+        return super().parse_args(ctx, args[1:] if lists else args)
+
+    def resolve_command(self, ctx: "Context", args: list[str]) -> "tuple[str | None, Command | None, list[str]]":
+        self.suggest_commands = False  # typer's would look among the commands alone
+        try:
+            return super().resolve_command(ctx, args)
+        except TyperException as error:
+            names = {*self.commands, *([_LIST] if self.invoke_without_command else [])}
+            if near := get_close_matches(args[0], sorted(names)):
+                error.message = f"{error.message.rstrip('.')}. Did you mean {', '.join(map(repr, near))}?"
+            raise
 
 
 def leaves(command: Command) -> Iterator[Command]:

@@ -54,7 +54,7 @@ def _kept(pipe: BinaryIO, path: Path) -> Path:
     with writing_errors(path), path.open("wb") as file:
         shutil.copyfileobj(pipe, file)
     if not path.stat().st_size:
-        raise AudioError(tr("Nothing came through the pipe: see what the program before it says."))
+        raise AudioError(tr("Nothing came through the pipe: check the output of the program before it."))
     container = look_at(path).container
     return path.rename(path.with_suffix(container.suffixes[0])) if container else path
 

@@ -13,7 +13,7 @@ from studio.commands.wording import in_order
 
 PresetName = Annotated[str, typer.Argument(metavar="NAME", help=tr("A preset; `presets` lists them."))]
 
-presets = command_group(tr("List, show and delete settings of Convert under a name."))
+presets = command_group(tr("List, show and delete saved settings of Convert (presets)."))
 
 
 @presets.callback(invoke_without_command=True)
@@ -35,7 +35,7 @@ def list_all(context: typer.Context) -> None:
 @presets.command()
 @in_one_sentence
 def show(name: PresetName) -> None:
-    """Print what a preset sets, as JSON; auto is the one of the recording's style."""
+    """Print the settings of a preset as JSON; auto is the preset for the recording's style."""
     from dataclasses import asdict
 
     from engine.conversion.settings import AUTO, ConversionSettings

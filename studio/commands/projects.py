@@ -47,11 +47,11 @@ def list_all(
     context: typer.Context,
     search: Annotated[str, typer.Option(metavar="WORDS", help=tr("In the names of project, file or voice."))] = "",
     since: Annotated[
-        str, typer.Option(metavar="DAY", help=tr("Only what was made since this day, as 2026-03-31."))
+        str, typer.Option(metavar="DAY", help=tr("Only what was made since this day, such as 2026-03-31."))
     ] = "",
     as_json: Annotated[bool, typer.Option("--json", help=tr("Print JSON."))] = False,
 ) -> None:
-    """List the projects, the last changed first."""
+    """List the projects, the most recently changed first."""
     if context.invoked_subcommand:
         return
     from studio.actions import history

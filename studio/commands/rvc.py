@@ -14,7 +14,9 @@ from studio.commands.progress import progress_bar
 from studio.commands.wording import say, show
 from studio.settings.options import option
 
-rvc = command_group(tr("Get ContentVec, which imported models of RVC need, and let them teach."), no_args_is_help=True)
+rvc = command_group(
+    tr("Get ContentVec, which imported RVC models need, and let those models teach."), no_args_is_help=True
+)
 
 
 @rvc.command()
@@ -83,13 +85,13 @@ def teach(
     ],
     recordings: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="RECORDINGS", help=tr("Dry vocals, or a zip, besides the bundled ones.")),
+        typer.Argument(metavar="RECORDINGS", help=tr("Dry vocals, or a zip of them, in addition to the bundled ones.")),
     ] = None,
     name: Annotated[str, option(None, tr("The new voice's name. Default: that of the imported one."))] = "",
     epochs: Annotated[int, option(None, tr("Epochs of the training that follows; 0 leaves it out."))] = 100,
     device: Annotated[str, option(None, tr("Where to compute: auto, cpu, cuda, cuda:1, mps."))] = "auto",
 ) -> None:
-    """Let an imported voice teach one of this studio: faster, and live. Prints the new voice's id."""
+    """Let an imported voice teach a native one, which is faster and works live; prints the new voice's id."""
     refuse_unknown_voice(voice)
     from studio.actions.tasks import task_view
     from studio.actions.trainings.training import checked_plan, start_training

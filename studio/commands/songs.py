@@ -86,7 +86,7 @@ def _targets(source: Path, song: SongRequest, wanted: TakesWanted) -> dict[str, 
     names, voice = wanted.names, wanted.request.model
     planned = names.lanes(source, voice, list(lanes.values())) if song.is_mixed else names.takes(source, voice, 1)
     if names.skips(planned):
-        say(tr("Its results are there already."), about=str(source))
+        say(tr("Its results already exist."), about=str(source))
         raise typer.Exit
     paths = names.free(planned, [source, *(sent.path for sent in song.files.values())])
     return dict(zip(["mix", *lanes], paths, strict=song.is_mixed))

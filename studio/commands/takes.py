@@ -156,7 +156,7 @@ def _is_skipped(recording: Path, wanted: TakesWanted) -> bool:
     takes = int(wanted.request.settings.get("takes", 1))
     skipped = wanted.names.skips(wanted.names.takes(recording, wanted.request.model, takes))
     if skipped:
-        say(tr("Its results are there already."), about=str(recording))
+        say(tr("Its results already exist."), about=str(recording))
     return skipped
 
 

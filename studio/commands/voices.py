@@ -127,10 +127,10 @@ def import_voices(
     replaced: Annotated[
         str | None, option("ID", tr("Replace the model and profile of this voice; recordings stay."), "--replace")
     ] = None,
-    index: Annotated[str | None, option("FILE", tr("The .index of a model of RVC, or a link to it."))] = None,
-    speaker: Annotated[int, option(None, tr("Of a model of RVC with several, from 0."))] = 0,
-    licence: Annotated[str | None, option(None, tr("Of a model of RVC, whose file states none."))] = None,
-    consent: Annotated[str | None, option(None, tr("Who gave consent to a model of RVC, and how."))] = None,
+    index: Annotated[str | None, option("FILE", tr("The .index of an RVC model, or a link to it."))] = None,
+    speaker: Annotated[int, option(None, tr("The speaker of an RVC model that has several, from 0."))] = 0,
+    licence: Annotated[str | None, option(None, tr("The licence of an RVC model, since its file states none."))] = None,
+    consent: Annotated[str | None, option(None, tr("Who gave consent to an RVC model, and how."))] = None,
     yes: Annotated[bool, option(None, tr("Do not ask."), "--yes")] = False,
 ) -> None:
     """Import a voice, or all of a folder; prints their ids here."""
@@ -170,7 +170,7 @@ def _imported(
     try:
         is_package = name is None and not is_rvc_model(model.path)
         if is_package and (before := imported_before(studio, studio.local, model.path)):
-            say(tr("This voice is here already, and differs in nothing; --name imports it a second time."))
+            say(tr("This voice is already here and identical; --name imports it a second time."))
             typer.echo(before)
             return None
         called = name or free_name(studio, studio.local, packaged_name(model.path))

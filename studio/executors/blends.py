@@ -47,7 +47,7 @@ def _voice(job: Job, model_id: str) -> "Voice":
     )
     voice = context.voices.voice(folder)
     if voice.card.is_imported:
-        raise VoiceError(tr("{name} is an imported model of RVC, and cannot be blended.", name=voice.card.name))
+        raise VoiceError(tr("{name} is an imported RVC model, and cannot be blended.", name=voice.card.name))
     return cast("Voice", voice)
 
 

@@ -21,7 +21,7 @@ _IDLE_S = 60.0  # then a thread ends, with what it works with
 _RETRY_S = 10.0
 _VERY = 8  # times as long as a long work: on a busy machine all take longer
 _ENDS = tr("The service is shutting down. Try again in a moment.")
-_FULL = tr("Too many of your calls wait for their turn. Try again when some have been answered.")
+_FULL = tr("Too many of your calls are waiting for their turn. Try again when some have been answered.")
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from studio.store.task_status import TaskStatus, statuses_of_tasks
 MOST_WAITING, MOST_OF_ACCOUNT = 1000, 100  # calls at a time
 _LOOK_S = 0.25
 _RETRY_S = 5.0
-_FULL = tr("Too many of your calls wait for tasks. Try again when some have been answered.")
+_FULL = tr("Too many of your calls are waiting for tasks. Try again when some have been answered.")
 
 Known = TaskStatus | None
 

@@ -19,7 +19,7 @@ CONTENTS: Final[Mapping[str, Mapping[str, str]]] = {  # titles of the parts, and
     tr("How to"): {
         "fix": tr("Fix a bad result"),
         "by-ear": tr("Settings by ear"),
-        "from-rvc": tr("Come from RVC and others"),
+        "from-rvc": tr("Coming from RVC and others"),
         "batch": tr("Convert a folder"),
         "script": tr("Script it in Python"),
         "team": tr("Serve a team"),

@@ -159,7 +159,7 @@ def _refuse_former(environment: Mapping[str, str]) -> None:
         if PREFIX + name.upper() in given:
             raise SettingsError(
                 tr(
-                    "{variable} is not a setting any more: set {other} in its place.",
+                    "{variable} is no longer a setting: set {other} instead.",
                     variable=PREFIX + name.upper(),
                     other=PREFIX + now.upper(),
                 )
@@ -168,7 +168,7 @@ def _refuse_former(environment: Mapping[str, str]) -> None:
         if PREFIX + one.name.upper() in given:
             raise SettingsError(
                 tr(
-                    "{variable} is not a setting any more: remove it from the environment.",
+                    "{variable} is no longer a setting: remove it from the environment.",
                     variable=PREFIX + one.name.upper(),
                 )
             )

@@ -24,7 +24,8 @@ OR_THE_PRESETS = tr("(Default: {default}, or the preset's.)")
 BY_STYLE = tr("(Default: {default}; {melodic} for singing; or the preset's.)")
 OR_THE_ENVIRONMENTS = tr("(Default: {default}, or the environment's.)")
 DeviceOption = Annotated[
-    str, typer.Option(metavar="auto|cpu|cuda|cuda:1|mps", help=tr("What to compute on; auto takes a GPU that works."))
+    str,
+    typer.Option(metavar="auto|cpu|cuda|cuda:1|mps", help=tr("The device to compute on; auto uses a GPU that works.")),
 ]
 _WIDEST_SHAPE = 40  # characters, beside which help still has a column
 _MOST_LISTED = 12  # words of an option

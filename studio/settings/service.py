@@ -126,18 +126,25 @@ class ServiceSettings(ServiceConstants):
     callbacks: str = text_setting(
         "public",
         tr(
-            "Addresses that calls may have results reported to (callback_url): public ones, any (also of this machine "
-            "and of private networks), or off."
+            "Addresses that callbacks may go to (callback_url): public ones, any (also this machine and private "
+            "networks), or off."
         ),
         ("public", "any", "off"),
     )
     unconfined_models: str = text_setting(
         "refuse",
-        tr("Models of RVC where this system cannot confine them (see doctor) and others have accounts: refuse or run."),
+        tr(
+            "What to do with RVC models where this system cannot confine them (see doctor) and others have accounts: "
+            "refuse or run."
+        ),
         ("refuse", "run"),
     )
     speech_url: str = text_setting(
-        "", tr("A speech service like OpenAI's, as http://127.0.0.1:8880/v1, whose speech /v1/audio/speech converts.")
+        "",
+        tr(
+            "A speech service like OpenAI's, such as http://127.0.0.1:8880/v1; /v1/audio/speech converts what it "
+            "speaks."
+        ),
     )
     speech_voice: str = text_setting("alloy", tr("The voice that this service speaks with."))
     speech_model: str = text_setting("tts-1", tr("The model that this service speaks with."))

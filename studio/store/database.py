@@ -177,7 +177,7 @@ def _create_sqlite(file: str | None) -> None:
     if Path(file).exists() and not os.access(file, os.R_OK | os.W_OK):
         raise SettingsError(
             tr(
-                'The database "{file}" is another user\'s, or cannot be written to: set {home_variable} to '
+                'The database "{file}" belongs to another user, or cannot be written to: set {home_variable} to '
                 "another folder.",
                 file=file,
                 home_variable=HOME_VARIABLE,

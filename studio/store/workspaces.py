@@ -90,7 +90,7 @@ def dataset_workspace(
     key = model.dataset_key
     if key is None:
         raise WrongState(
-            tr("The voice '{id}' was not made of recordings here: it cannot be trained.", id=model.id), "no_dataset"
+            tr("The voice '{id}' was not made from recordings here: it cannot be trained.", id=model.id), "no_dataset"
         )
     home = storage.folder(key)
     if home is not None:

@@ -98,7 +98,7 @@ def test_command_names_a_database_of_another_user(tmp_path, as_owner):
     (home / "studio.sqlite").chmod(0o400)
     done = as_owner("voices", home=home)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
-    assert "studio.sqlite\" is another user's, or cannot be written to" in done.stderr
+    assert 'studio.sqlite" belongs to another user, or cannot be written to' in done.stderr
 
 
 @pytest.mark.parametrize("umask", [0o777, 0o277, 0o027])

@@ -301,7 +301,7 @@ def test_live_lets_the_dry_sound_through_and_plays_on_the_chosen_output(page):
     live.get_by_label("Output", exact=True).select_option(index=1)  # named, as the browser has given the microphone
     page.wait_for_function("() => window.sinks.at(-1)")
     live.get_by_label("Microphone").select_option(index=1)
-    expect(live).to_contain_text("This counts from the next start.")
+    expect(live).to_contain_text("This takes effect at the next start.")
     live.get_by_label("Dry/Wet").fill("0")
     heard(page, 1.0)
     assert not is_more_like("koguchi", heard(page, 8.0))

@@ -179,7 +179,7 @@ def test_every_recorder_and_live_ask_for_nothing_of_the_browsers(singer, tab):
 
 
 def test_a_browser_that_changes_the_sound_all_the_same_is_named(singer):
-    sentence = "This browser goes on changing the sound of the microphone (gain control, echo cancelling)."
+    sentence = "This browser still changes the sound of the microphone (gain control, echo cancelling)."
     with singer("convert", DISOBEYS) as page:
         recorder(page).get_by_role("button", name="Record").click()
         expect(recorder(page).locator(".warned")).to_contain_text(sentence)

@@ -44,11 +44,11 @@ def test_doctor_tries_the_sound_devices_and_says_how_this_system_gets_portaudio(
     monkeypatch.setattr(doctor, "_installed", lambda _: "0.5.6")
     monkeypatch.setattr(platform, "system", lambda: "Linux")
     monkeypatch.setattr(platform, "freedesktop_os_release", lambda: release)
-    finding = doctor._optional("sound devices of live", ("sounddevice",), "pip install sounddevice")
+    finding = doctor._optional("sound devices for live", ("sounddevice",), "pip install sounddevice")
     assert finding.works
     assert finding.detail == "cannot be loaded: PortAudio library not found"
     assert finding.remedy.startswith(remedy)
-    assert str(finding).startswith("note  sound devices of live")
+    assert str(finding).startswith("note  sound devices for live")
     monkeypatch.setattr(platform, "system", lambda: "Darwin")
     assert doctor._optional("live", ("sounddevice",), "pip install sounddevice").remedy == "pip install sounddevice"
 

@@ -158,7 +158,7 @@ def _key(studio: Studio, account: Account, task: Task, task_id: str, take: int) 
                 (
                     "choice",
                     tr(
-                        "These takes are in two voices, {first} and {second}: choose those of one.",
+                        "These takes are in two voices, {first} and {second}: choose takes of one voice.",
                         first=names[0],
                         second=names[1],
                     ),
@@ -166,7 +166,7 @@ def _key(studio: Studio, account: Account, task: Task, task_id: str, take: int) 
             ]
         )
     if other.recording != task.recording or _starts(other) != _starts(task):
-        raise Invalid([("choice", tr("These takes are of two recordings: choose those of one."))])
+        raise Invalid([("choice", tr("These takes are of two recordings: choose takes of one recording."))])
     return key_of_take(other, take, dry=True)
 
 

@@ -228,7 +228,7 @@ def refuse_incomplete(
     consent = given if isinstance(given, Mapping) else {}
     problems = []
     if not recordings:
-        problems.append(("recordings", tr("Add recordings first: files, a zip, or what you record here.")))
+        problems.append(("recordings", tr("Add recordings first: drop files or a zip, or record here.")))
     if is_blank(values.get("name")):
         problems.append(("name", tr("Give the voice a name.")))
     if is_blank(consent.get("statement")):

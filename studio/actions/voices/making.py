@@ -178,7 +178,7 @@ def refuse_teacher(studio: Studio, teacher: Model) -> None:
     """Raise WrongState unless this voice is imported, may teach another one, and can convert here."""
     if teacher.card.kind != RVC:
         text = tr(
-            "{name} is a voice of this studio already: only imported models of RVC can teach one.", name=teacher.name
+            "{name} is a voice of this studio already: only imported RVC models can teach one.", name=teacher.name
         )
         raise WrongState(text, "not_imported")
     if forbids_derivatives(licence := teacher.card.licence or ""):

@@ -126,7 +126,7 @@ def replace_model(studio: Studio, account: Account, model_id: str, package: Path
         raise WrongState(tr("{name} is a demo voice and cannot be replaced.", name=model.name), "demo_voice")
     if is_rvc_model(package):
         raise WrongState(
-            tr("A model of RVC cannot replace a voice: import it under a name of its own."), "imported_voice"
+            tr("An RVC model cannot replace a voice: import it under a name of its own."), "imported_voice"
         )
     with scratch_folder(studio) as scratch:
         card = _unpacked(studio, package, scratch)
@@ -201,7 +201,7 @@ def _unpacked(
         refuse_without_consent(studio, card.consent)
         return card
     if files not in (None, RvcFiles()):
-        text = tr("An index and a speaker belong to a model of RVC: leave them out with a voice package.")
+        text = tr("An index and a speaker belong to an RVC model: leave them out when you import a voice package.")
         raise NotReadable(text, "wrong_index")
     from engine.conversion.preview import refuse_senseless  # loads torch
     from engine.voices.voice import load_voice
@@ -222,12 +222,12 @@ def _stated(card: VoiceCard, stated: Mapping[str, object]) -> VoiceCard:
 def _refuse_other_files(package: Path) -> None:
     name = f'"{shown_name(package)}"'
     if package.suffix.lower() == INDEX:
-        text = tr("{name} is the index of a model of RVC: import it together with the model's .pth.", name=name)
+        text = tr("{name} is the index of an RVC model: import it together with the model's .pth.", name=name)
         raise NotReadable(text, "index_alone")
     if package.suffix.lower() in _OTHER_MODELS:
         text = tr(
-            "{name} is a model of another program. The studio imports voices it exports (.voice.zip) and models "
-            "of RVC, named .pth or .onnx: with the recordings behind this model, create a new voice.",
+            "{name} is a model of another program. The studio imports voices it exports (.voice.zip) and RVC models, "
+            "named .pth or .onnx. If you have the recordings behind this model, create a new voice from them.",
             name=name,
         )
         raise NotReadable(text, "foreign_model")
@@ -245,11 +245,12 @@ def _refuse_packed_models(package: Path, name: str) -> None:
     except (zipfile.BadZipFile, struct.error, EOFError, OSError, ValueError, RuntimeError, IndexError):
         return  # what is wrong with it is said later
     if suffixes & set(MODELS):
-        text = tr("{name} holds a model of RVC: unpack it, and import its .pth together with its .index.", name=name)
+        text = tr("{name} holds an RVC model: unpack it, and import its .pth together with its .index.", name=name)
         raise NotReadable(text, "packed_model")
     if ".pkl" in suffixes:
         text = tr(
-            "{name} is a model, not a voice package: if it is one of RVC, give its name the ending .pth.", name=name
+            "{name} is a model, not a voice package: if it is an RVC model, rename it so that it ends in .pth.",
+            name=name,
         )
         raise NotReadable(text, "foreign_model")
 
@@ -281,7 +282,7 @@ def export_networks(studio: Studio, account: Account, model_id: str, target: Pat
     model = find_model(studio.database, account, model_id)
     if model.card.kind == RVC:
         raise WrongState(
-            tr("{name} is an imported model of RVC: share the file it came from.", name=model.name), "imported_voice"
+            tr("{name} is an imported RVC model: share the file it came from.", name=model.name), "imported_voice"
         )
     return export_onnx(load_voice(voice_folder(studio.storage, model)), target)
 
@@ -295,7 +296,7 @@ def export_model(studio: Studio, account: Account, model_id: str, target: Path) 
     model = find_model(studio.database, account, model_id)
     if model.card.kind == RVC:
         raise WrongState(
-            tr("{name} is an imported model of RVC: share the file it came from.", name=model.name), "imported_voice"
+            tr("{name} is an imported RVC model: share the file it came from.", name=model.name), "imported_voice"
         )
     recorded_by = studio.installation if model.dataset_key is not None else None
     return export_voice(voice_folder(studio.storage, model), target, recorded_by)

@@ -41,7 +41,7 @@ _SILENT_S = 30.0  # without a message: the browser is gone
 _LEAST_PACE = 0.1  # of real time
 _FOREIGN, _ENDED = 4403, 4000
 _OURS = tr("Something went wrong in the studio. See its log for details.")
-_GARBAGE = tr("The browser sent something else than a live session needs.")
+_GARBAGE = tr("The browser sent something that a live session cannot use.")
 
 
 class _Hello(BaseModel):

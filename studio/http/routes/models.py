@@ -94,14 +94,14 @@ async def create(call: Calling) -> JSONResponse:
 
 _SPEAKER = Limits(minimum=0, maximum=4095)
 _IMPORTED = {
-    _PACKAGE: file_field("A voice package, as exported; or a model of RVC, whose name ends in .pth or .onnx."),
-    _INDEX: file_field("The .index of a model of RVC."),
+    _PACKAGE: file_field("A voice package, as exported; or an RVC model, whose name ends in .pth or .onnx."),
+    _INDEX: file_field("The .index of an RVC model."),
     "speaker": {
         "type": "integer",
         "minimum": 0,
         "maximum": 4095,
         "default": 0,
-        "description": "The speaker of a model of RVC that has several.",
+        "description": "The speaker of an RVC model that has several.",
     },
 }
 
@@ -113,7 +113,7 @@ _IMPORTED = {
     ),
 )
 async def import_package(call: Calling) -> JSONResponse:
-    """Import a voice that was exported here or elsewhere, or a model of RVC."""
+    """Import a voice that was exported here or elsewhere, or an RVC model."""
     async with call.form() as form:
         fields = Fields(form)
         package = fields.file(_PACKAGE)

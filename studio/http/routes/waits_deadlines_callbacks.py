@@ -117,7 +117,7 @@ def parse_callback(call: Call, fields: Fields) -> str | None:
 
     def checked(written: str) -> str:
         if allowed == "off":
-            raise SettingsError(tr("Callbacks are switched off here: ask for the task instead, or follow its events."))
+            raise SettingsError(tr("Callbacks are switched off here: poll the task instead, or follow its events."))
         return checked_address(written, private=allowed == "any")
 
     return fields.parsed(CALLBACK, checked, "")

@@ -269,7 +269,7 @@ def _separator_words() -> InstallWords:
             licence=file.licence,
             origin=file.origin,
         ),
-        tr("Vocals cannot be extracted here yet. Whoever runs this studio can add that: {fetch}.", fetch=FETCH),
+        tr("Vocals cannot be extracted here yet. The person who runs this studio can add that: {fetch}.", fetch=FETCH),
         tr("This demo cannot extract vocals: send the vocal and its backing, or run the studio yourself."),
     )
 

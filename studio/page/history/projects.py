@@ -44,7 +44,10 @@ class ProjectForm:
         with gr.Column(visible=False, elem_id="project-form") as self.form:
             gr.HTML("<h2>" + tr("Name and tempo") + "</h2>")
             self.name = gr.Textbox(
-                label=tr("Project name"), max_length=200, max_lines=1, info=tr("Empty: as the recording.")
+                label=tr("Project name"),
+                max_length=200,
+                max_lines=1,
+                info=tr("Leave empty for the name of the recording."),
             )
             with gr.Row():
                 self.timeline = controls(Timeline)

@@ -23,7 +23,7 @@ const PRESETS = {
 };
 const PRESET_NAMES = { Fast: tr("Fast"), Balanced: tr("Balanced"), Safe: tr("Safe") };
 const GUIDE = "../learn/live.html#into-obs-discord-or-a-call";
-const NEXT_TIME = tr("This counts from the next start.");
+const NEXT_TIME = tr("This takes effect at the next start.");
 
 const button = (label, onclick, more = {}) => make("button", { type: "button", class: "pill", onclick, ...more }, label);
 const press = (one, isPressed) => one.setAttribute("aria-pressed", isPressed);

@@ -103,7 +103,7 @@ class Drop extends Listener {
   #over = (event) => {
     if (!event.dataTransfer?.types.includes("Files")) return;
     event.preventDefault();
-    if (!this.dataset.state) this.#show("over", make("p", {}, make("b", {}, tr("Drop it anywhere.")), " " + tr("A vocal, a vocal and its backing, several recordings, a folder, a ZIP, a voice or a model of RVC.")));
+    if (!this.dataset.state) this.#show("over", make("p", {}, make("b", {}, tr("Drop it anywhere.")), " " + tr("A vocal, a vocal and its backing, several recordings, a folder, a ZIP, a voice or an RVC model.")));
     clearTimeout(this.#still);
     this.#still = setTimeout(() => this.dataset.state === "over" && this.#close(), STILL_MS);
   };
@@ -123,7 +123,7 @@ class Drop extends Listener {
     const tab = tabNow(), { files, jobs } = known(given, tab);
     if (!jobs.length && tab === "voices" && given.length) return this.#do("import", given); // which says what it is
     if (!jobs.length) {
-      return this.#ask([make("p", {}, tr("The studio opens recordings, a ZIP or a folder of them, voices (.voice.zip) and models of RVC (.pth, .onnx)."))]);
+      return this.#ask([make("p", {}, tr("The studio opens recordings, a ZIP or a folder of them, voices (.voice.zip) and RVC models (.pth, .onnx)."))]);
     }
     if (jobs.length === 1) return this.#do(jobs[0], files);
     const count = files.length;

@@ -10,7 +10,7 @@ const MOST_INPUTS = 8; // of an interface; the browser gives as many as there ar
 /** What browsers do to the sound of a microphone, and what it is called. */
 const CHANGES = { autoGainControl: tr("gain control"), noiseSuppression: tr("noise suppression"), echoCancellation: tr("echo cancelling"), voiceIsolation: tr("voice isolation") };
 const UNALTERED = { ...Object.fromEntries(Object.keys(CHANGES).map((name) => [name, false])), channelCount: { ideal: MOST_INPUTS } };
-const INSECURE = tr("A browser gives the microphone only to pages of this machine or to pages with https. Open the studio at http://127.0.0.1, or serve it by TLS.");
+const INSECURE = tr("Browsers allow the microphone only on pages from this machine or over https. Open the studio at http://127.0.0.1, or serve it over TLS.");
 /** By the names of https://www.w3.org/TR/mediacapture-streams/#dom-mediadevices-getusermedia. */
 const REFUSED = {
   NotAllowedError: tr("The microphone is blocked for this page: allow it beside the page's address or in your system's settings, then try again."),
@@ -35,7 +35,7 @@ export async function openMicrophone(device = "") {
 export function alteration(stream) {
   const settings = stream.getAudioTracks()[0].getSettings(), names = Object.keys(CHANGES).filter((name) => settings[name]);
   if (!names.length) return "";
-  return tr("This browser goes on changing the sound of the microphone ({names}). Use another browser, or record with another program and open the file.", { names: names.map((name) => CHANGES[name]).join(", ") });
+  return tr("This browser still changes the sound of the microphone ({names}). Use another browser, or record with another program and open the file.", { names: names.map((name) => CHANGES[name]).join(", ") });
 }
 
 /** Return a context with a stream as its source. Firefox connects no microphone of another rate than the context's. */

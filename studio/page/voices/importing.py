@@ -90,15 +90,17 @@ def _contentvec_words() -> InstallWords:
     file = SOURCES[0]
     return InstallWords(
         tr(
-            "To convert with a model of RVC the studio needs {name}: {megabytes} MB, licence {licence}, by {origin}. "
+            "To convert with an RVC model the studio needs {name}: {megabytes} MB, licence {licence}, by {origin}. "
             "It is stored in the data folder.",
             name=file.name,
             megabytes=file.megabytes,
             licence=file.licence,
             origin=file.origin,
         ),
-        tr("Models of RVC cannot convert here yet. Whoever runs this studio can add that: timbre-studio rvc fetch."),
-        tr("This demo cannot convert with models of RVC: run the studio yourself."),
+        tr(
+            "RVC models cannot convert here yet. The person who runs this studio can add that: timbre-studio rvc fetch."
+        ),
+        tr("This demo cannot convert with RVC models: run the studio yourself."),
     )
 
 
@@ -112,9 +114,7 @@ def _sorted(files: Sequence[str]) -> tuple[Path, Path | None]:
     indexes = [one for one in paths if one.suffix.lower() == INDEX]
     packages = [one for one in paths if one not in indexes] or indexes
     if len(packages) > 1 or len(indexes) > 1:
-        raise NotReadable(
-            tr("Import one voice at a time: a model of RVC, and its index if it has one."), "several_files"
-        )
+        raise NotReadable(tr("Import one voice at a time: an RVC model, and its index if it has one."), "several_files")
     return packages[0], indexes[0] if indexes and indexes != packages else None
 
 

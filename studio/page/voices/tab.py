@@ -36,7 +36,9 @@ _TO_THE_NAME = """() => {
   if (!document.querySelector("#voice-form")?.checkVisibility()) document.querySelector("#voice-head").scrollIntoView();
 }"""
 _GONE = tr("This voice has been deleted.")
-_TAUGHT = tr("The recordings are sung, and the new voice is here. Its training, if you asked for one, is in Train.")
+_TAUGHT = tr(
+    "The recordings have been sung, and the new voice is here. Its training, if you asked for one, is in Train."
+)
 
 Changing = list[list[str | bool]]  # what may change of each voice
 

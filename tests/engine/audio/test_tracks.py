@@ -40,8 +40,8 @@ def test_open_audio_reads_the_track_that_players_play(tmp_path: Path, container:
     with open_audio(path) as source:
         assert source.track == default + 1
         assert source.notes == (
-            f'"film.mkv" has 2 sound tracks. Track {default + 1} is read, which players play; choose another one if it '
-            "is not the voice.",
+            f'"film.mkv" has 2 sound tracks. Track {default + 1}, the one that players play, is read; choose another '
+            "if it is not the voice.",
         )
         assert hertz_of(np.concatenate(list(source.blocks()), 1)) == pytest.approx((200.0, 500.0)[default], abs=2)
 

@@ -346,10 +346,10 @@ def test_pitch_edits_refuse_invalid_values_in_a_sentence(make, sentence):
     ("values", "sentence"),
     [
         ("shift", "must be a list"),
-        ([1], "Edit 1 is no object"),
-        ([{"tool": "louder"}], "Edit 1 has no tool that there is: they are shift, note, smooth, octave, snap, draw"),
+        ([1], "Edit 1 is not an object"),
+        ([{"tool": "louder"}], "Edit 1 has an unknown tool: the tools are shift, note, smooth, octave, snap, draw"),
         ([{"tool": "shift", "start_s": 0, "end_s": 1}], r"Edit 1 \(shift\) lacks semitones"),
-        ([{"tool": "smooth", "start_s": 0, "end_s": 1, "loud": 1}], r"Edit 1 \(smooth\) has a value .*: loud"),
+        ([{"tool": "smooth", "start_s": 0, "end_s": 1, "loud": 1}], r"Edit 1 \(smooth\) has an unknown field: loud"),
         (
             [{"tool": "smooth", "start_s": 0, "end_s": 1}, {"tool": "smooth", "start_s": 0, "end_s": 0}],
             r"Edit 2 \(smooth\): A region must",

@@ -87,7 +87,7 @@ def test_audio_writer_signs_with_the_hosts_own_certificate(tmp_path):
     assert written(tmp_path / "take.wav", installation) is None
     assert verify(tmp_path / "take.wav", installation).state == "made_here"
     assert not (installation.folder / "identity.pem").exists()
-    with pytest.raises(ProvenanceError, match="given by a setting"):
+    with pytest.raises(ProvenanceError, match="comes from a setting"):
         installation.rotate()
 
 
@@ -122,7 +122,7 @@ def test_verify_accepts_earlier_files_after_a_missing_key_is_replaced(here, tmp_
 def test_audio_writer_writes_unsigned_without_a_writable_key_folder(tmp_path):
     (tmp_path / "home").write_text("a file where the folder should be")  # root may write to read-only folders
     reason = written(tmp_path / "take.wav", Installation(tmp_path / "home"))
-    assert reason.startswith("No signing key could be kept in")
+    assert reason.startswith("No signing key could be stored in")
 
 
 @pytest.mark.parametrize(("shift_days", "reason"), [(-10_000, "expired on"), (40, "set the clock")])

@@ -75,7 +75,7 @@ def constant_elsewhere():
     ],
 )
 def test_inspect_graph_refuses_by_name_what_no_model_of_rvc_needs(tmp_path, change, said):
-    with pytest.raises(ModelFileError, match=rf'^"a\.onnx" has {said}, which no model of RVC needs.*\.$') as caught:
+    with pytest.raises(ModelFileError, match=rf'^"a\.onnx" has {said}, which no RVC model needs.*\.$') as caught:
         inspect_graph(model_with(tmp_path / "a.onnx", change))
     assert caught.value.code == "unsafe"
 

@@ -135,12 +135,12 @@ def test_inspect_refuses_other_files(tmp_path):
     content = small_model(path).read_bytes()
     for changed in (content[: len(content) // 2], b"no model"):
         path.write_bytes(changed)
-        with pytest.raises(ModelFileError, match="not a model of RVC in ONNX"):
+        with pytest.raises(ModelFileError, match="not an RVC model in ONNX"):
             inspect(path)
     for start in (b"PK\x03\x04", b"\x80\x02"):
         path.write_bytes(start)
-        with pytest.raises(ModelFileError, match="give its name the ending"):
+        with pytest.raises(ModelFileError, match="rename it so that it ends in"):
             inspect(path)
     for options in ({"extra": ("formant",)}, {"rate": 22_000}, {"width": 100}):
-        with pytest.raises(ModelFileError, match="not a model of RVC in ONNX"):
+        with pytest.raises(ModelFileError, match="not an RVC model in ONNX"):
             inspect(small_model(path, **options))

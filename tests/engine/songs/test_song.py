@@ -191,7 +191,7 @@ def test_make_song_warns_of_an_instrumental_given_as_a_song(played, files, netwo
     made = make_song(
         Song(Stem(song, PARTS), separates=True), files, load_voice, FolderStages(tmp_path / "work"), Counting(network)
     )
-    assert "check that it is not an instrumental" in made.warning
+    assert "check that the song is not an instrumental" in made.warning
 
 
 def test_make_song_does_not_warn_of_a_voice(song, files, network, tmp_path):

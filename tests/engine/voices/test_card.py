@@ -219,7 +219,7 @@ def test_voices_of_the_studio_are_found_by_id_and_name(folder, tmp_path, monkeyp
     with pytest.raises(VoiceError, match="did you mean anna"):
         voice_home("anaa")
     (load_settings().datasets / "mia").mkdir(parents=True)
-    with pytest.raises(VoiceError, match=r"'mia' is not trained yet: train it, or take untrained_voice\(.*mia"):
+    with pytest.raises(VoiceError, match=r"'mia' is not trained yet: train it, or pass untrained_voice\(.*mia"):
         voice_home("mia")
     monkeypatch.setenv("TIMBRE_STUDIO_HOME", str(tmp_path / "another"))
     with pytest.raises(VoiceError, match="There is no voice 'anna'"):

@@ -329,7 +329,7 @@ HOSTILE_WEIGHTS = {
 
 NO_WEIGHTS = r"damaged \(weights.safetensors holds no weights\)"
 OF_ANOTHER = "made (by|for) another version of the engine"
-AGAIN = r'^"[^"]*" is damaged; load it, or have it made, again.'
+AGAIN = r'^"[^"]*" is damaged: download it again, or have it exported again.'
 BROKEN_WEIGHTS = "weights of the voice 'anna' are missing or damaged"
 MALFORMED_CARDS = (
     *({"id": "../../x"}, {"id": ".."}, {"id": "a/b"}, {"id": ""}, {"id": "con"}, {"name": 5}, {"name": "\x1b[2J"}),

@@ -259,7 +259,7 @@ def test_analyse_track_analyses_another_sound_track_of_a_film(studio, tmp_path):
     view = view_of(studio, first)
     assert view.tracks.read == 1
     assert [(one.number, one.is_readable) for one in view.tracks.tracks] == [(1, True), (2, True)]
-    assert view.summary.warning.startswith('"film.mkv" has 2 sound tracks. Track 1 is read')
+    assert view.summary.warning.startswith('"film.mkv" has 2 sound tracks. Track 1, the one that players play, is read')
     other = analyse_track(studio, studio.local, first, 2)
     analyse_next(studio)
     view = view_of(studio, other)

@@ -200,7 +200,7 @@ def test_printed_conversion_makes_the_record_that_it_was_printed_for(studio, ask
     convert, check = printed(studio, "conversion", asked)
     assert "/check-task/" in check
     if is_unfit(asked):
-        assert convert.startswith("# The call of the service")
+        assert convert.startswith("# The HTTP call")
     else:
         assert convert.startswith("curl -X POST {origin}/convert")
         form = form_of(convert)
@@ -212,7 +212,7 @@ def test_printed_conversion_makes_the_record_that_it_was_printed_for(studio, ask
 def test_printed_training_asks_for_the_epochs_or_says_what_the_call_lacks(studio, epochs, others):
     [line] = printed(studio, "training", Training(epochs, others))
     if others:
-        assert line.startswith("# The call of the service does not take ")
+        assert line.startswith("# The HTTP call does not take ")
         assert all(name in line for name in others)
     else:
         assert shlex.split(line)[-2:] == ["-F", f"epochs={epochs}"]

@@ -68,7 +68,7 @@ def test_import_model_refuses_training_packed_foreign_and_index_files(studio, mo
     with zipfile.ZipFile(model.with_name("Mia.zip"), "w") as archive:
         archive.write(model, "Mia/Mia.pth")
     torch.save({"weight": {}}, model.with_name("x.zip"))
-    for name, code, said in (("Mia.zip", "packed_model", "unpack it"), ("x.zip", "foreign_model", "the ending .pth")):
+    for name, code, said in (("Mia.zip", "packed_model", "unpack it"), ("x.zip", "foreign_model", "ends in .pth")):
         with pytest.raises(NotReadable, match=said) as caught:
             import_model(studio, studio.local, model.with_name(name))
         assert caught.value.code == code
@@ -119,7 +119,7 @@ def test_fetch_converts_contentvec_and_keeps_one_file(studio, published):
 
 
 def test_fetch_keeps_no_wrong_contentvec_and_names_rvc_use_when_unavailable(studio, published):
-    with pytest.raises(WrongFileError, match="is not ContentVec: its checksum is another"):
+    with pytest.raises(WrongFileError, match="is not ContentVec: its checksum differs"):
         fetch(studio, contentvec(replace(published, sha256="0" * 64)), no_report)
     gone, nobody = published.url.replace("there", "gone"), "http://127.0.0.1:9/there"
     for url, said in ((gone, "the server answered 404"), (nobody, "goes on where it stopped")):
@@ -196,7 +196,7 @@ def test_models_in_prefers_the_index_beside_the_model_and_ignores_case_and_accen
 def test_models_in_takes_onnx_and_refuses_a_folder_without_models(tmp_path):
     assert paired(tmp_path, "mia.onnx", "notes.txt") == {"mia.onnx": None}
     (tmp_path / "empty").mkdir()
-    with pytest.raises(NotFound, match="no model of RVC"):
+    with pytest.raises(NotFound, match="no RVC model"):
         models_in(tmp_path / "empty")
 
 

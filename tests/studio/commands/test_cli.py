@@ -113,7 +113,7 @@ def test_convert_takes_folders_and_several_files_and_goes_on_after_a_bad_one(her
     assert len({one["project"] for one in found["conversions"] if "project" in one}) == 1  # the same recording
     done = run("convert", source, "in/b.wav", "-o", "out/", "--skip-existing")
     assert (done.exit_code, done.stdout) == (0, "")
-    assert done.stderr.count("Its results are there already") == 2
+    assert done.stderr.count("Its results already exist") == 2
     assert names(here / "out") == ["b.kathleen.wav", "vocal.kathleen-2.wav", "vocal.kathleen.wav"]
 
 

@@ -34,13 +34,13 @@ run = partial(command_line.run, code=0)
 def test_convert_and_analyse_read_the_track_that_players_play_or_another(here: Path) -> None:
     (here / "film.mkv").write_bytes(several([tone(72_000, RATE, hertz=440.0), sung()], default=1))
     told = run("convert", "film.mkv", "-o", "voice.wav")
-    assert '"film.mkv" has 2 sound tracks. Track 2 is read, which players play' in told.stderr
+    assert '"film.mkv" has 2 sound tracks. Track 2, the one that players play, is read' in told.stderr
     assert "no voice" not in told.stderr.lower()
     statement = verify(here / "voice.wav").statement
     assert statement is not None
     found = json.loads(run("analyse", "film.mkv", "--json").stdout)
     assert found["vocal_range"]["max"] in ("A3", "A#3", "B3")
-    assert "Track 2 is read" in found["warning"]
+    assert "Track 2, the one that players play, is read" in found["warning"]
     found = json.loads(run("analyse", "film.mkv", "--track", "1", "--json").stdout)
     assert "A4" in {found["notes"][0]["name"], found["vocal_range"]["max"]}
     assert "sound tracks" not in (found["warning"] or "")
@@ -107,4 +107,4 @@ def test_create_takes_the_track_that_is_chosen(here: Path) -> None:
     told = run("create", "film.mkv", "--track", "2", "--name", "Mia")
     assert "sound tracks" not in told.stderr
     told = run("create", "film.mkv", "--name", "Lea")
-    assert '"film.mkv" has 2 sound tracks. Track 1 is read' in told.stderr
+    assert '"film.mkv" has 2 sound tracks. Track 1, the one that players play, is read' in told.stderr

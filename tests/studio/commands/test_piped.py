@@ -94,7 +94,7 @@ def test_a_pipe_that_brings_nothing_or_no_sound_is_said():
     empty = run("convert", "-")
     assert (empty.exit_code, empty.stderr) == (
         1,
-        "Nothing came through the pipe: see what the program before it says.\n",
+        "Nothing came through the pipe: check the output of the program before it.\n",
     )
     text = run("analyse", "-", given=b"hello")
     assert (text.exit_code, len(text.stderr.splitlines())) == (1, 1)

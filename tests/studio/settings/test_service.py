@@ -64,7 +64,7 @@ ADDRESSES = ("nonsense", "ftp://127.0.0.1/v1", "http://xn--a/v1", "http://a..b/"
 REFUSED = [
     *(("GRADIO_ROOT_PATH", path, "root_path must be a path like /studio") for path in PATHS),
     *(("TIMBRE_STUDIO_SPEECH_URL", one, "speech_url must be an address") for one in ADDRESSES),
-    ("TIMBRE_STUDIO_LEASE_S", "7.5", "TIMBRE_STUDIO_LEASE_S is not a setting any more: remove it"),
+    ("TIMBRE_STUDIO_LEASE_S", "7.5", "TIMBRE_STUDIO_LEASE_S is no longer a setting: remove it"),
 ]
 
 
@@ -112,7 +112,7 @@ def test_service_constants_have_their_reason_beside_them():
 
 @pytest.mark.parametrize("former", ["TIMBRE_STUDIO_RAY_CONVERSION_CPUS", "TIMBRE_STUDIO_RAY_TRAINING_CPUS"])
 def test_load_service_settings_names_what_replaces_a_former_setting(former):
-    with pytest.raises(SettingsError, match=f"{former} is not a setting any more: set TIMBRE_STUDIO_THREADS in its"):
+    with pytest.raises(SettingsError, match=f"{former} is no longer a setting: set TIMBRE_STUDIO_THREADS instead"):
         load_service_settings(environment={former: "2"})
     assert load_service_settings(environment={former: " "}) == ServiceSettings()
 

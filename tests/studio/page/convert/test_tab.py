@@ -353,7 +353,7 @@ def test_convert_tab_offers_the_sound_tracks_of_a_film(page, tmp_path):
     drop(page, film)
     is_taken(page)
     expect(page.locator("#convert-facts")).to_contain_text("A4")
-    expect(page.locator("#convert-warning")).to_contain_text("Track 2 is read, which players play")
+    expect(page.locator("#convert-warning")).to_contain_text("Track 2, the one that players play, is read")
     page.locator("#convert-track input").click()
     page.get_by_role("option", name=re.compile("1 · Music")).click()
     expect(page.locator("#convert-facts")).to_contain_text("A3", timeout=WORK_MS)
