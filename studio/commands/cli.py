@@ -40,7 +40,6 @@ from studio.commands.output import writable_output
 from studio.commands.parsing import leaves, named, translate_error
 from studio.commands.path_arguments import read_pasted_paths
 from studio.commands.presets import presets
-from studio.commands.program import installed_name
 from studio.commands.projects import projects
 from studio.commands.reaper import reaper
 from studio.commands.rvc import rvc
@@ -56,6 +55,7 @@ from studio.commands.wording import (
     PROGRAM,
     be_quiet,
     choose_language,
+    installed_name,
     keep_help,
     padded,
     set_program_name,

@@ -208,7 +208,7 @@ def test_dispatcher_kills_a_worker_once_if_it_ignores_a_cancellation(
 
 
 def test_dispatcher_kills_a_worker_with_an_expired_lease(database, dispatcher, cluster, account, monkeypatch):
-    monkeypatch.setattr("studio.executors.lease_watch.HOLD_OFF_S", 0.05)
+    monkeypatch.setattr("studio.executors.supervisor.HOLD_OFF_S", 0.05)
     task, worker = placed(database, dispatcher, cluster)
     claim(database, worker, lease_s=0.05)
     time.sleep(0.1)
