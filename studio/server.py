@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from types import FrameType
 
 import structlog
@@ -88,7 +88,7 @@ def build_app(studio: Studio, executor: Executor | None = None, cores: CoreShare
         app.router.routes.extend(one.router.routes)
     app.router.routes.append(Mount(documentation.FILES, documentation.static_files()))
     app.router.routes.extend(_unknown_addresses())
-    app.openapi = documentation.openapi_of(app, studio.base_url(""))  # type: ignore[method-assign]
+    app.openapi = cache(partial(documentation.openapi_of, app, studio.base_url("")))  # type: ignore[method-assign]
     for kind in (EngineError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _problem)
     app.state.rights = RightsWatch(studio.database)

@@ -24,6 +24,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
+from pydantic import JsonValue
+
 from engine.archives import ArchiveLimits, begins_as_zip, extract_archive, is_junk, safe_path
 from engine.audio.containers import AUDIO_SUFFIXES
 from engine.datasets.left_out import NOT_AUDIO, LeftOut, read_left_out, why_no_recording, write_left_out
@@ -446,7 +448,7 @@ def _natural(place: PurePosixPath) -> tuple[list[list[str | int]], str]:
 # ---- model.json ----
 
 
-def _read_model_file(path: Path) -> dict[str, object]:
+def _read_model_file(path: Path) -> dict[str, JsonValue]:
     """Read the object in a model.json. Raises ProfileError for the field 'model.json' if there is none."""
     with path.open("rb") as file:
         content = file.read(LARGEST_MODEL_FILE + 1)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import JsonValue
 
 from engine.analysis.pitch import Pitch
 from engine.analysis.style import Style, measure_style
@@ -178,7 +179,7 @@ class DataReport(Brief):
     stated_range: tuple[str, str] | None
     left_out: tuple[LeftOut, ...] = ()  # files of the source that are not used
 
-    def as_json(self) -> dict[str, object]:
+    def as_json(self) -> dict[str, JsonValue]:
         """Return plain values, from which `from_json` makes the report again."""
         values = {"format": FORMAT} | asdict(self)
         values["pitch_histogram"] = {str(note): seconds for note, seconds in self.pitch_histogram.items()}

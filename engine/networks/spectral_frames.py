@@ -82,10 +82,3 @@ def join_pieces(blocks: Iterable[Tensor], frames: int, times: int = 1) -> Tensor
     assert joined is not None
     begin = times * (PIECE_BEGINS + HOP)
     return joined.flatten(1)[:, begin : begin + (frames - 1) * hop]
-
-
-def overlap_add(spectra: Tensor) -> Tensor:
-    """Join filtered frames (batch, frames, bins): samples (batch, (frames - 1) * HOP)."""
-    frames = spectra.shape[1]
-    blocks = (pieces_of(spectra[:, block]) for block in blocks_of(frames, spectra.device))
-    return join_pieces(blocks, frames)

@@ -32,7 +32,6 @@ _WINDOW = round(7.8 * SAMPLE_RATE)  # samples, as it was trained
 _STEMS = ("drums", "bass", "other", "vocals")
 _PROVIDERS = ("CUDAExecutionProvider", "CoreMLExecutionProvider", "DmlExecutionProvider", "CPUExecutionProvider")
 STEREO = 2  # channels of what is separated
-_BLOCK = 1 << 17
 
 
 class Separator(Protocol):

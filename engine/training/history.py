@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from pydantic import JsonValue
+
 from engine.errors import TrainingError
 from engine.files import write_atomically
 from engine.reprs import Brief
@@ -105,8 +107,8 @@ class TrainingHistory(Brief):
         best = self.best
         return len(self.evaluations) - 1 - self.evaluations.index(best) if best else 0
 
-    def as_json(self) -> dict[str, object]:
-        """Return plain values, as in history.json, with the best epoch added for readers."""
+    def as_json(self) -> dict[str, JsonValue]:
+        """Return plain values as in history.json, with the best epoch added for readers."""
         return asdict(self) | {"best_epoch": self.best["epoch"] if self.best else None}
 
 

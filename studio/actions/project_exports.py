@@ -33,7 +33,8 @@ from studio.errors import Invalid, NotFound
 from studio.store.accounts import Account, account_prefix
 from studio.store.catalogue import PACKAGES
 from studio.store.projects import Project, find_project
-from studio.store.records.conversion import Conversion, Rendered
+from studio.store.records.codec import Absent, Record, plain
+from studio.store.records.conversion import Conversion, Rendered, Scores, Settings
 from studio.store.studio import Cost, Studio, costs
 from studio.store.tasks import Task
 
@@ -67,6 +68,25 @@ class _Sound:
     def is_of(self, take: "_Sound") -> bool:
         """Whether it is this take, or sounds beside it."""
         return self.take is not None and (self.task, self.take) == (take.task, take.take)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Stem(Record):
+    """What project.json says of a stem."""
+
+    file: str
+    conversion: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class _TakeStem(_Stem):
+    take: int
+    lane: Absent[str]
+    starred: bool
+    voice: str | None
+    settings: Settings
+    effects: str | Mapping[str, int | float]
+    scores: Scores | None
 
 
 @costs(Cost.APART)
@@ -177,7 +197,7 @@ class _Export:
                 report(number / (len(sounds) + 1), tr("writing stems"))
                 name = unlike(named_file(f"{self._stem} - {sound.label}", "wav"), taken)
                 archive.write(stem := self._written(sound, path), f"stems/{name}")
-                stems.append(_stem_facts(sound, name))
+                stems.append(plain(_stem_facts(sound, name)))
                 with open_audio(stem) as opened:
                     fader = self._fader(sound, heard)
                     tracks.append(StemTrack(sound.label, f"stems/{name}", opened.rate, opened.channels, fader))
@@ -319,21 +339,22 @@ def _marker(number: int) -> str:
     return tr("phrase {number}", number=number)
 
 
-def _stem_facts(sound: _Sound, name: str) -> dict[str, object]:
-    """Return what project.json says of a stem."""
-    asked, rendered, take = sound.task.asked_as(Conversion), sound.task.result_as(Rendered), sound.take
-    facts: dict[str, object] = {"file": f"stems/{PurePath(name).name}", "conversion": sound.task.id}
+def _stem_facts(sound: _Sound, name: str) -> _Stem:
+    task, take, file = sound.task, sound.take, f"stems/{PurePath(name).name}"
     if take is None:
-        return facts
-    return facts | {
-        "take": take.number,
-        **({"lane": sound.lane} if sound.lane else {}),
-        "starred": take.label.starred,
-        "voice": sound.task.model_id,
-        "settings": rendered.settings or asked.settings,
-        "effects": asked.effects,
-        "scores": take.scores or None,
-    }
+        return _Stem(file=file, conversion=task.id)
+    asked = task.asked_as(Conversion)
+    return _TakeStem(
+        file=file,
+        conversion=task.id,
+        take=take.number,
+        lane=sound.lane or None,
+        starred=take.label.starred,
+        voice=task.model_id,
+        settings=task.result_as(Rendered).settings or asked.settings,
+        effects=asked.effects,
+        scores=take.scores or None,
+    )
 
 
 def _done(project: Project) -> list[Task]:

@@ -28,7 +28,7 @@ from studio.commands.comp import comp
 from studio.commands.convert import convert
 from studio.commands.credentials import credentials, verify
 from studio.commands.datasets import PROFILE_OPTIONS, create, report
-from studio.commands.defaults import FILE, own_defaults, tables_with_defaults, wrong_default
+from studio.commands.defaults import FILE, Defaults, own_defaults, tables_with_defaults, wrong_default
 from studio.commands.demo import demo
 from studio.commands.failures import in_one_sentence
 from studio.commands.lessons import lessons
@@ -40,7 +40,6 @@ from studio.commands.output import writable_output
 from studio.commands.parsing import leaves, named, translate_error
 from studio.commands.path_arguments import read_pasted_paths
 from studio.commands.presets import presets
-from studio.commands.program import installed_name
 from studio.commands.projects import projects
 from studio.commands.reaper import reaper
 from studio.commands.rvc import rvc
@@ -56,6 +55,7 @@ from studio.commands.wording import (
     PROGRAM,
     be_quiet,
     choose_language,
+    installed_name,
     keep_help,
     padded,
     set_program_name,
@@ -147,7 +147,7 @@ def _shows_help(arguments: Sequence[str]) -> bool:
     return not used or not {"-h", "--help"}.isdisjoint(arguments)
 
 
-def _defaults(commands: "Mapping[str, Command]", name: str, args: Sequence[str]) -> dict[str, object]:
+def _defaults(commands: "Mapping[str, Command]", name: str, args: Sequence[str]) -> Defaults:
     """Return the user's own defaults of a command; help, and `doctor`, which says what is wrong with them, do without.
     Raises typer.BadParameter."""
     if not {"-h", "--help"}.isdisjoint(args):
@@ -160,7 +160,7 @@ def _defaults(commands: "Mapping[str, Command]", name: str, args: Sequence[str])
         raise
 
 
-def _checked_defaults(commands: "Mapping[str, Command]", name: str) -> dict[str, object]:
+def _checked_defaults(commands: "Mapping[str, Command]", name: str) -> Defaults:
     found = own_defaults(commands, name)
     values = cast("dict[str, str]", found.get(name, {}))  # of a command with settings
     for module, settings, *_ in _WITH_SETTINGS[name][1] if values and name in _WITH_SETTINGS else ():

@@ -29,15 +29,16 @@ if TYPE_CHECKING:
     from typer._click import Command
 
 FILE = "defaults.toml"
+Defaults = dict[str, "bool | str | list[str] | Defaults"]  # by parameter, and of the commands below by their names
 
 
-def own_defaults(commands: Mapping[str, "Command"], name: str) -> dict[str, object]:
+def own_defaults(commands: Mapping[str, "Command"], name: str) -> Defaults:
     """Return the defaults of a command and of all below it, as typer takes them. Raises typer.BadParameter."""
     tables = tables_with_defaults(commands)
     return {name: _by_parameter(commands[name], tables[name], _file())} if name in tables else {}
 
 
-def tables_with_defaults(commands: Collection[str]) -> dict[str, object]:
+def tables_with_defaults(commands: Collection[str]) -> Mapping[str, object]:
     """Return what the file says of each command; {} without a file. Raises typer.BadParameter."""
     path = _file()
     try:
@@ -60,7 +61,7 @@ def _file() -> Path:
     return load_settings().data / FILE
 
 
-def _by_parameter(command: "Command", table: object, path: Path) -> dict[str, object]:
+def _by_parameter(command: "Command", table: object, path: Path) -> Defaults:
     """Return values by the names of their parameters; those of commands below it in a mapping each."""
     if not isinstance(table, dict):
         raise typer.BadParameter(
@@ -69,7 +70,7 @@ def _by_parameter(command: "Command", table: object, path: Path) -> dict[str, ob
     below = command.commands if isinstance(command, TyperGroup) else {}
     options = [one for one in command.params if isinstance(one, TyperOption)]
     known = {name.lstrip("-"): one for one in options for name in one.opts if name.startswith("--")}
-    found: dict[str, object] = {}
+    found: Defaults = {}
     for key, value in table.items():
         if key in below:
             found[key] = _by_parameter(below[key], value, path)
@@ -80,7 +81,7 @@ def _by_parameter(command: "Command", table: object, path: Path) -> dict[str, ob
     return found
 
 
-def _value(option: TyperOption, name: str, value: object, context: Context) -> object:
+def _value(option: TyperOption, name: str, value: object, context: Context) -> bool | str | list[str]:
     """Return a value as it would be typed, since the options of settings are texts. Raises typer.BadParameter for one
     that the option cannot have."""
     if option.is_flag:

@@ -1,8 +1,12 @@
 """The language of the terminal: what a person reads is translated here; paths, ids and JSON for scripts stay."""
 
+import os
 import re
+import shutil
+import sys
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -10,7 +14,7 @@ from rich.cells import cell_len
 from rich.markup import escape
 from typer.core import TyperArgument, TyperGroup, TyperOption
 
-from engine.installed import add_extra
+from engine.installed import NAME, add_extra, shown_path
 from engine.texts import tr
 from studio.languages.known import ENGLISH, LANGUAGES, chosen_by, of_environment
 from studio.languages.sorting import sort_key
@@ -52,6 +56,17 @@ def speaker() -> Callable[[str], str]:
 def terminal_language() -> str:
     """Return the code of the language of the terminal."""
     return _CHOSEN.get() or of_environment().code
+
+
+def installed_name(called: str) -> str:
+    """Return what to type for this program: its command's name where that is found, else its path.
+    called: the program's own first argument. Only where no command is installed it is `python -m studio`."""
+    by_name = Path(called).stem == PROGRAM
+    script = Path(called) if by_name else Path(sys.executable).with_name(NAME + (".exe" if os.name == "nt" else ""))
+    found = shutil.which(PROGRAM)
+    if not script.is_file():
+        return PROGRAM if by_name else BY_MODULE
+    return PROGRAM if found and script.samefile(found) else shown_path(script.absolute())
 
 
 def set_program_name(name: str) -> None:

@@ -2,10 +2,10 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 Share = Annotated[float, Field(ge=0, le=1)]
-Documents = list[dict[str, object]]
+Documents = list[dict[str, JsonValue]]
 
 
 class _Published(BaseModel):

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 HEARD = tuple(suffix for container in CONTAINERS if container.played for suffix in container.suffixes)
 CURVES, TABLE, MIDI = "curves.json", "curves.csv", "notes.mid"
 _LOOKING_SHARE = 0.9  # of the progress; the rest is storing
-_RETRY_S = 5.0
 
 
 def explore(job: Job) -> None:

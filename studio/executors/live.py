@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, TypedDict, TypeVar, cast
 import numpy as np
 
 from engine.errors import EngineError, SettingsError
-from engine.settings import from_values
+from engine.live.settings import LiveSettings
 from engine.texts import numeral, tr
 from studio.errors import Unavailable
 from studio.executors.child import Child
+from studio.store.records.codec import Json
 
 if TYPE_CHECKING:
     from engine.live.session import Recorded  # loads torch
@@ -47,8 +48,8 @@ class LiveProcess:
     """A converter in another process; one thread at a time converts. Raises EngineError if it cannot start.
     folder: where dry.wav, converted.wav and profile.safetensors are kept."""
 
-    def __init__(self, voice: Path, settings: Mapping[str, object], rate: int, folder: Path, record: bool) -> None:
-        self._child = Child("live conversion", _serve, voice, dict(settings), rate, folder, record)
+    def __init__(self, voice: Path, settings: LiveSettings, rate: int, folder: Path, record: bool) -> None:
+        self._child = Child("live conversion", _serve, voice, settings, rate, folder, record)
         self._lock = threading.Lock()
         try:
             self.facts = self._asked(_Session.begun, None, _START_S)
@@ -56,7 +57,7 @@ class LiveProcess:
             self.close()
             raise
 
-    def convert(self, block: bytes) -> tuple[bytes, dict[str, object]]:
+    def convert(self, block: bytes) -> tuple[bytes, Json]:
         """Convert a block of float32 samples; return as many, and what a display shows. Raises Unavailable."""
         return self._asked(_Session.convert, block, _BLOCK_S)
 
@@ -92,7 +93,7 @@ class LiveProcess:
 
 
 def _serve(
-    pipe: Connection, voice: Path, settings: dict[str, object], rate: int, folder: Path, record: bool
+    pipe: Connection, voice: Path, settings: LiveSettings, rate: int, folder: Path, record: bool
 ) -> None:  # pragma: no cover - in a process of its own
     """Answer messages until the pipe ends."""
     import signal
@@ -123,35 +124,34 @@ def _serve(
 class _Session:
     """What runs in the process."""
 
-    def __init__(self, voice: Path, settings: dict[str, object], rate: int, folder: Path, record: bool) -> None:
+    def __init__(self, voice: Path, settings: LiveSettings, rate: int, folder: Path, record: bool) -> None:
         from engine.live.converter import LiveConverter
         from engine.live.delay_measurement import warm_up
         from engine.live.session import Recording
-        from engine.live.settings import LiveSettings
         from engine.live.speaker import SpeakerProfile
         from engine.voices.voice import load_voice
 
-        self._voice, wanted = load_voice(voice), from_values(LiveSettings, settings)
-        work = warm_up(LiveConverter(self._voice, wanted, rate, whole_blocks=True))
+        self._voice = load_voice(voice)
+        work = warm_up(LiveConverter(self._voice, settings, rate, whole_blocks=True))
         if work > _ENOUGH:
             raise SettingsError(
                 tr(
                     "This machine is too slow for blocks of {block_ms} ms: each would take {work} ms. Choose larger "
                     "blocks, or close other programs.",
-                    block_ms=wanted.block_ms,
-                    work=numeral(work * wanted.block_ms, ".0f"),
+                    block_ms=settings.block_ms,
+                    work=numeral(work * settings.block_ms, ".0f"),
                 )
             )
         self._folder, self._profile_path, profile = folder, folder / "profile.safetensors", None
         with suppress(SettingsError):
             profile = SpeakerProfile.load(self._profile_path)
-        self._converter = LiveConverter(self._voice, wanted, rate, profile, whole_blocks=True)
-        self._recording = Recording(folder, self._voice, wanted, rate) if record else None
+        self._converter = LiveConverter(self._voice, settings, rate, profile, whole_blocks=True)
+        self._recording = Recording(folder, self._voice, settings, rate) if record else None
         self._facts = Facts(
             rate=rate,
             block=self._converter.block,
             lag=self._converter.lag_samples,
-            reserve=wanted.reserve_ms * rate // 1000,
+            reserve=settings.reserve_ms * rate // 1000,
             delay_ms=round(1000 * self._converter.delay_s),
             work=round(work, 3),
         )
@@ -159,7 +159,7 @@ class _Session:
     def begun(self, _: None) -> Facts:
         return self._facts
 
-    def convert(self, block: bytes) -> tuple[bytes, dict[str, object]]:
+    def convert(self, block: bytes) -> tuple[bytes, Json]:
         begun = time.perf_counter()
         samples = np.frombuffer(block, np.float32)
         converted = self._converter.convert(samples)

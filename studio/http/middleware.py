@@ -15,7 +15,7 @@ import anyio
 import structlog
 from anyio import CapacityLimiter, to_thread
 from fastapi.routing import APIRoute
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders, State
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
@@ -234,7 +234,7 @@ class Exchange:
         self.received = 0
         self.left = False  # the client disconnected
         self._status = 0
-        self._state: dict[str, object] = scope.setdefault("state", {})
+        self._state = State(scope.setdefault("state", {}))
         self._receive, self._send, self._largest_body = receive, send, largest_body
         self.is_all_here = self.expected == 0  # the whole body
         self._waits = self.headers.get("expect", "").lower() == "100-continue"  # before it sends the body
@@ -267,7 +267,7 @@ class Exchange:
             if self.request_id:
                 headers["X-Request-ID"] = self.request_id
             headers["X-Content-Type-Options"] = "nosniff"
-            if isinstance(ignored := self._state.get("ignored"), tuple):
+            if ignored := getattr(self._state, "ignored", ()):
                 headers[IGNORED] = ignored_header(ignored)
             self._closing = not self.is_all_here
             if self._closing:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from studio.languages.extraction import all_texts
 from studio.languages.known import Language, chosen_by
-from studio.languages.upkeep import TRANSLATED, english_of, faults, fill, missing, stale, write_all
+from studio.languages.upkeep import TRANSLATED, Form, english_of, faults, fill, missing, stale, write_all
 
 
 def main(arguments: list[str]) -> int:
@@ -36,7 +36,7 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _to_fill_in(language: Language) -> dict[str, object]:
+def _to_fill_in(language: Language) -> dict[str, Form]:
     """Return what is missing by its English, in as many empty forms as the language has."""
     left = missing(language, all_texts())
     return {english_of(one): [""] * len(language.plurals) if isinstance(one, tuple) else "" for one in left}

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,21 +13,20 @@ from studio.languages import extraction
 from studio.languages.catalogues import forms_of, key_of, path_of, read_catalogue, write_catalogue
 from studio.languages.known import ENGLISH, LANGUAGES, Language
 
+Form = str | Sequence[str]  # a translation, or one for each plural form
 TRANSLATED = tuple(language for code, language in LANGUAGES.items() if code != ENGLISH)  # English stands in the code
 _WRITTEN = datetime(2026, 11, 24, tzinfo=UTC)  # gettext wants a date; git has the true ones
 _CODE = re.compile(r"`[^`]*`|--[a-z-]+|\b[a-z]+_[a-z_]+\b|https?://\S*[\w/]")
 
 
-def update(
-    language: Language, texts: Iterable[extraction.Message], fresh: Mapping[str, object] | None = None
-) -> Catalog:
+def update(language: Language, texts: Iterable[extraction.Message], fresh: Mapping[str, Form] | None = None) -> Catalog:
     """Return the catalogue of a language with these texts: known translations stay, others are empty.
     fresh: translations that are new, or replace known ones: {English text: text or list of plural forms}."""
-    known: dict[str, object] = {}
+    known: dict[str, Form] = {}
     earlier = read_catalogue(language)
     for message in earlier:
         if message.id:
-            known[key_of(message)] = message.string
+            known[key_of(message)] = message.string or ""
     known |= fresh or {}
     updated = Catalog(
         locale=language.locale,
@@ -45,7 +44,7 @@ def update(
     return updated
 
 
-def _shaped(string: object, count: int) -> str | tuple[str, ...]:
+def _shaped(string: Form | None, count: int) -> str | tuple[str, ...]:
     """Return a translation in the shape that the text has now: one form, or `count`; empty if there is none."""
     forms = [str(one or "") for one in string] if isinstance(string, list | tuple) else [str(string or "")]
     if not count:

@@ -21,7 +21,7 @@ import math
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeVar, cast, get_args
+from typing import Literal, TypeVar, cast
 
 from sqlalchemy import (
     Connection,
@@ -56,7 +56,6 @@ from studio.tracing import span
 
 State = Literal["queued", "running", "completed", "failed", "cancelled"]
 USUAL_COST = 60.0  # of tasks that do not depend on the length of a recording
-STATES: tuple[str, ...] = get_args(State)
 ENDED = ("completed", "failed", "cancelled")
 ACTIVE = ("queued", "running")
 MOST_LISTED = 1000

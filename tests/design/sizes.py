@@ -54,7 +54,7 @@ lessons
 languages
     studio/languages/* **/catalogues.py **/language.js **/texts.js engine/texts.py
 Ray, PostgreSQL and S3
-    studio/executors/ray/* **/leader_lock.py studio/store/storage.py studio/store/folder_import.py
+    studio/executors/ray/* studio/store/storage.py studio/store/folder_import.py
 callbacks
     **/callback* **/deliver* **/callback_sender.py studio/addresses.py
 OpenAI's calls, assistants, the Python client

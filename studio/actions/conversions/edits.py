@@ -1,7 +1,7 @@
 """Edits: takes rendered again where their pitch was edited by hand."""
 
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import Field, dataclass, fields, replace
 from pathlib import PurePath
 
 from engine.analysis.octave_errors import octave_doubts
@@ -18,7 +18,7 @@ from studio.errors import Invalid, NotFound, WrongState
 from studio.store.accounts import Account
 from studio.store.catalogue import find_usable
 from studio.store.kinds import CONVERSION
-from studio.store.records.codec import Record
+from studio.store.records.codec import Absent, Record
 from studio.store.records.conversion import Conversion, EarlierEdit, Edit, Edits, EditSources, Rendered
 from studio.store.studio import Studio
 from studio.store.tasks import Task, find
@@ -76,11 +76,23 @@ class AudibleTake(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToolView(Record):
-    """A tool of pitch edits. settings: what is known of each, such as its range."""
+class ShownSetting(Record):
+    """A setting as a control of the page, with its range or its words."""
 
     meaning: str
-    settings: dict[str, dict[str, object]]
+    words: Sequence[str]
+    minimum: Absent[int | float] = None
+    maximum: Absent[int | float] = None
+    step: Absent[float] = None
+    default: Absent[int | float | str] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolView(Record):
+    """A tool of pitch edits."""
+
+    meaning: str
+    settings: dict[str, ShownSetting]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,12 +251,18 @@ def _rounded(values: Sequence[float], digits: int) -> list[float]:
     return [round(value, digits) for value in values]
 
 
+def shown_setting(one: "Field[object]") -> ShownSetting:
+    """Return a setting of the engine as the page shows it."""
+    default = one.default if isinstance(one.default, int | float | str) else None
+    return ShownSetting(**one.metadata, default=default)
+
+
 def _tools() -> dict[str, ToolView]:
     return {
         name: ToolView(
             meaning=kind.meaning,
             settings={
-                one.name: dict(one.metadata) | ({} if one.default is MISSING else {"default": one.default})
+                one.name: shown_setting(one)
                 for one in fields(kind)
                 if one.metadata and one.name not in ("start_s", "end_s")
             },

@@ -28,7 +28,7 @@ from studio.store.accounts import Account, account_of_id
 from studio.store.catalogue import Model, all_models, find_usable
 from studio.store.free_space import TAKE_BYTES, refuse_full_disk
 from studio.store.kinds import CONVERSION
-from studio.store.records.codec import written
+from studio.store.records.codec import Json, Record, written
 from studio.store.records.conversion import Conversion, OutputSettings, Rendered
 from studio.store.studio import Studio
 from studio.store.tasks import submit
@@ -61,6 +61,17 @@ class Ticket:
     until: float  # of time.monotonic
 
 
+@dataclass(frozen=True, kw_only=True)
+class LiveVoice(Record):
+    """A voice that can convert. low, high: the ends of its range as MIDI notes; None where it is not known."""
+
+    id: str
+    name: str
+    low: int | None
+    high: int | None
+    untrained: bool
+
+
 class LiveSession:
     """A session that runs: blocks in, blocks out, and at the end a place in the history.
 
@@ -74,7 +85,7 @@ class LiveSession:
         self._folder = studio.settings.work / _PROFILES / ticket.account.id
         self._folder.mkdir(parents=True, exist_ok=True)
         folder = self._voice_folder(ticket.model)
-        self._process = LiveProcess(folder, asdict(ticket.settings), rate, self._folder, ticket.record)
+        self._process = LiveProcess(folder, ticket.settings, rate, self._folder, ticket.record)
         self.facts = self._process.facts
         self._model = ticket.model  # that is heard
         self._recorded_model = ticket.model if ticket.record else None  # when the recording began
@@ -84,7 +95,7 @@ class LiveSession:
         """The process that converts."""
         return self._process.pid
 
-    def convert(self, block: bytes) -> tuple[bytes, dict[str, object]]:
+    def convert(self, block: bytes) -> tuple[bytes, Json]:
         """Convert a block of float32 samples. Raises Invalid for another length, Unavailable when the process died."""
         if len(block) != 4 * self.facts["block"]:
             raise Invalid(
@@ -272,13 +283,10 @@ class LiveSessions:
         if len(self._running) + len(self._opening) >= max(1, usable_cores() - 1):
             raise TooMany(_BUSY, _BUSY_RETRY_S, "live_busy")
 
-    def voices(self, account: Account) -> list[dict[str, str | int | None]]:
-        """Return the voices that can convert, in the order of their cards: {id, name, low, high, untrained}.
-
-        low, high: the ends of the range as MIDI notes; None where it is not known.
-        """
+    def voices(self, account: Account) -> list[LiveVoice]:
+        """Return the voices that can convert, in the order of their cards."""
         return [
-            {"id": model.id, "name": model.name, **_range(model), "untrained": model.is_usable_untrained}
+            LiveVoice(id=model.id, name=model.name, untrained=model.is_usable_untrained, **_range(model))
             for model in sorted(all_models(self._studio.database, account), key=lambda model: model.is_demo)
             if (model.voice_key is not None or model.is_demo or model.is_usable_untrained)
             and not model.is_earlier
@@ -286,7 +294,7 @@ class LiveSessions:
         ]
 
 
-def _range(model: Model) -> dict[str, str | int | None]:
+def _range(model: Model) -> dict[str, int | None]:
     notes = model.card.vocal_range or {}
     low, high = (note_number(notes[end]) if notes.get(end) else None for end in ("min", "max"))
     return {"low": low, "high": high}

@@ -54,7 +54,7 @@ def choose_checkpoint(studio: Studio, account: Account, model_id: str, epoch: in
             raise WrongState(earlier_voice(model_id), "model_not_ready")
         reached = history["epochs"][-1]["epoch"] if history["epochs"] else 0
         training = {
-            **_amount(studio, model),
+            **({} if (minutes := _minutes(studio, model)) is None else {"minutes": minutes}),
             "epochs": reached,
             "best_epoch": epoch,
             "steps": made.training.get("steps"),
@@ -102,13 +102,13 @@ def _fetched(studio: Studio, model: Model, evaluation: str, scratch: Path) -> Pa
     return folder
 
 
-def _amount(studio: Studio, model: Model) -> dict[str, object]:
-    """Return the minutes it was trained on, if known."""
+def _minutes(studio: Studio, model: Model) -> float | None:
+    """Return how long the recordings are that it was trained on, if known."""
     before = stored_card(studio, model)
     if before is not None and "minutes" in before.training:
-        return {"minutes": before.training["minutes"]}
+        return before.training["minutes"]
     usable_s = (model.data_report or {}).get("usable_s")
-    return {"minutes": round(usable_s / 60, 1)} if isinstance(usable_s, int | float) else {}
+    return round(usable_s / 60, 1) if isinstance(usable_s, int | float) else None
 
 
 def _refuse_in_training(model: Model) -> None:

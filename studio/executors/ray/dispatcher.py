@@ -18,11 +18,11 @@ from functools import partial
 from pathlib import Path
 
 import structlog
+from sqlalchemy import and_, delete, or_, select
 from structlog.typing import FilteringBoundLogger
 
 from engine.texts import tr
 from studio.errors import StudioError
-from studio.executors import leader_lock
 from studio.executors.lasting_failure import LastingFailure
 from studio.executors.ray.cluster import LOST, WITHDRAWN, RayCluster
 from studio.executors.ray.work import NOTHING, TROUBLE
@@ -33,8 +33,9 @@ from studio.executors.worker import OVERDUE_S, obey, read_order
 from studio.settings.environment import Settings
 from studio.settings.logs import start_logs
 from studio.settings.service import ServiceSettings
-from studio.store.database import Database, database_url, open_database
+from studio.store.database import Database, Now, database_url, insert_into, open_database
 from studio.store.kinds import LANES, QUEUES
+from studio.store.tables import leader_locks
 
 LOCK = "dispatch"
 MOST_WAITING = 1000  # waiting workers of a lane: enough to fill the places freed between checks
@@ -52,6 +53,39 @@ class _Lane:
 
     workers: set[str] = field(default_factory=set)
     backoff: Backoff = field(default_factory=lambda: Backoff(_FIRST_BACKOFF_S))
+
+
+def acquire_lock(database: Database, name: str, owner: str, held_s: float, status: Mapping[str, float]) -> bool:
+    """Acquire a lock, or renew it, for `held_s` seconds; returns whether `owner` holds it. One process of an
+    installation does; if it fails to renew it, another takes over. Raises Unavailable."""
+    values = {"owner": owner, "until": Now() + held_s, "said": dict(status)}
+    with database.write() as connection:
+        acquiring = (
+            insert_into(connection, leader_locks)
+            .values(name=name, **values)
+            .on_conflict_do_update(
+                index_elements=[leader_locks.c.name],
+                set_=values,
+                where=or_(leader_locks.c.owner == owner, leader_locks.c.until < Now()),
+            )
+            .returning(leader_locks.c.owner)
+        )
+        return connection.execute(acquiring).scalar_one_or_none() == owner
+
+
+def release_lock(database: Database, name: str, owner: str) -> None:
+    """Release a lock, if `owner` holds it. Raises Unavailable."""
+    with database.write() as connection:
+        held = and_(leader_locks.c.name == name, leader_locks.c.owner == owner)
+        connection.execute(delete(leader_locks).where(held))
+
+
+def read_status(database: Database, name: str) -> dict[str, float]:
+    """Return the leader's status; empty without a leader. Raises Unavailable."""
+    written = select(leader_locks.c.said).where(leader_locks.c.name == name, leader_locks.c.until >= Now())
+    with database.read() as connection:
+        status: dict[str, float] | None = connection.scalar(written)
+    return status or {}
 
 
 class Dispatcher:
@@ -82,7 +116,7 @@ class Dispatcher:
         self._supervisor.leases.notice_sleep()
         if now >= self._renew_at:
             status = {**self._size, "placed": self._placed}
-            self.leads = leader_lock.acquire(self._database, LOCK, self._owner, _HELD_S, status)
+            self.leads = acquire_lock(self._database, LOCK, self._owner, _HELD_S, status)
             self._renew_at = now + _RENEW_S
         if not self._connected:
             if not self.leads or not self._connecting.is_over:
@@ -102,7 +136,7 @@ class Dispatcher:
 
     def status(self) -> dict[str, float]:
         """Return the state of the cluster as the leader reports it. Raises Unavailable."""
-        known = {**self._size, "placed": self._placed} if self.leads else leader_lock.read_status(self._database, LOCK)
+        known = {**self._size, "placed": self._placed} if self.leads else read_status(self._database, LOCK)
         return {**known, "leads": float(self.leads)}
 
     def end(self) -> None:
@@ -120,7 +154,7 @@ class Dispatcher:
             with contextlib.suppress(StudioError):  # harmless: their leases will expire
                 recover(self._database, self._service.attempts, [*self._supervisor.dead, *owners])
         with contextlib.suppress(StudioError):
-            leader_lock.release(self._database, LOCK, self._owner)
+            release_lock(self._database, LOCK, self._owner)
         if self._connected:
             self._cluster.leave()
 
@@ -131,7 +165,7 @@ class Dispatcher:
             self._cluster.connect()
         except Exception as cause:  # Ray raises many kinds
             self._connecting.failed()
-            leader_lock.release(self._database, LOCK, self._owner)  # another process may succeed
+            release_lock(self._database, LOCK, self._owner)  # another process may succeed
             self.leads, self._renew_at = False, self._connecting.not_before
             raise StudioError(
                 tr(

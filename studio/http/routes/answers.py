@@ -2,7 +2,7 @@
 
 from typing_extensions import TypedDict
 
-from studio.http.routes.documentation import Described, Responses
+from studio.http.routes.documentation import Extra, Responses
 
 
 class _Operation(TypedDict):
@@ -10,13 +10,11 @@ class _Operation(TypedDict):
     summary: str
     response_model: object
     responses: Responses
-    openapi_extra: dict[str, object]
+    openapi_extra: Extra
 
 
-def described(
-    name: str, summary: str, answer: object, responses: Responses, extra: Described | None = None
-) -> _Operation:
+def described(name: str, summary: str, answer: object, responses: Responses, extra: Extra | None = None) -> _Operation:
     """Describe a call. name: for programs; answer: the model of what it returns; extra: of its parameters and body."""
     return _Operation(
-        operation_id=name, summary=summary, response_model=answer, responses=responses, openapi_extra=dict(extra or {})
+        operation_id=name, summary=summary, response_model=answer, responses=responses, openapi_extra=extra or {}
     )

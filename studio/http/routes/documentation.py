@@ -1,12 +1,12 @@
 """The documentation of the service: OpenAPI 3.1, and a self-contained page to read it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
-from pydantic import BaseModel
+from pydantic import BaseModel, JsonValue
 from starlette.responses import HTMLResponse
 from starlette.staticfiles import StaticFiles
 
@@ -18,7 +18,9 @@ from studio.http.routes.schemas import Problem
 TITLE = "Timbre Studio"
 FILES = "/docs-files"
 Described = Mapping[str, object]  # a part of an OpenAPI document
-Responses = dict[int | str, dict[str, object]]  # by status, as FastAPI takes them
+Extra = dict[str, Described | Sequence[Described]]  # of a call: what FastAPI does not find out by itself
+Response = dict[str, Described | str | type[BaseModel]]
+Responses = dict[int | str, Response]  # by status, as FastAPI takes them
 _STATIC = Path(__file__).parents[1] / "static" / "swagger"
 _BEARER = "token"
 OPEN_PATHS = ("/health", "/files/{key}")
@@ -70,8 +72,8 @@ def problems(*statuses: int) -> Responses:
     return {status: _problem(status) for status in sorted({*ALWAYS, *statuses})}
 
 
-def _problem(status: int) -> dict[str, object]:
-    response: dict[str, object] = {
+def _problem(status: int) -> Response:
+    response: Response = {
         "description": _MEANINGS[status],
         "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
     }
@@ -84,7 +86,7 @@ def _problem(status: int) -> dict[str, object]:
 
 def body(
     properties: Described, required: tuple[str, ...], *media_types: str, headers: Sequence[Described] = ()
-) -> dict[str, object]:
+) -> Extra:
     """Return a form with these fields for `openapi_extra`, with the header that makes it safe to repeat, and others."""
     schema = {"type": "object", "properties": dict(properties), "required": list(required)}
     key = {
@@ -121,19 +123,8 @@ def query_names(route: APIRoute) -> set[str]:
     return names
 
 
-def openapi_of(app: FastAPI, base_url: str) -> Callable[[], dict[str, object]]:
-    """Return a function that creates the app's OpenAPI document on first use."""
-    made: dict[str, object] = {}
-
-    def openapi() -> dict[str, object]:
-        if not made:
-            made.update(_document(app, base_url))
-        return made
-
-    return openapi
-
-
-def _document(app: FastAPI, base_url: str) -> dict[str, object]:
+def openapi_of(app: FastAPI, base_url: str) -> dict[str, JsonValue]:
+    """Return the OpenAPI document of an app."""
     servers = [{"url": base_url}] if base_url else None
     document = get_openapi(
         title=TITLE, version=__version__, description=_DESCRIPTION, routes=app.routes, servers=servers

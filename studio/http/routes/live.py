@@ -200,4 +200,4 @@ class _Exchange:
                 data = self._blocks.popleft()
                 converted, meter = await to_thread.run_sync(self._session.convert, data[4:])
                 await self._socket.send_bytes(data[:4] + converted)
-                await self._socket.send_json({"meter": meter | {"dropped": self._dropped}})
+                await self._socket.send_json({"meter": {**meter, "dropped": self._dropped}})

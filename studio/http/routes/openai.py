@@ -208,8 +208,8 @@ async def spoken(
     release = await to_thread.run_sync(make_locked, place)
     try:
         recording = place / "speech.wav"
-        asked = {"model": service.speech_model, "voice": service.speech_voice, "input": text, "speed": speed}
-        await _fetch(studio, {**asked, "response_format": "wav"}, recording, transport)
+        chosen = {"model": service.speech_model, "voice": service.speech_voice, "response_format": "wav"}
+        await _fetch(studio, {**chosen, "input": text, "speed": speed}, recording, transport)
         yield recording
     finally:
         with anyio.CancelScope(shield=True):
@@ -219,7 +219,7 @@ async def spoken(
 
 
 async def _fetch(
-    studio: Studio, asked: dict[str, object], target: Path, transport: httpx.AsyncBaseTransport | None
+    studio: Studio, asked: Mapping[str, str | float], target: Path, transport: httpx.AsyncBaseTransport | None
 ) -> None:
     service = studio.service
     most = service.largest_upload_mb * MEGABYTE
@@ -234,7 +234,7 @@ async def _fetch(
 
 async def _receive(
     address: str,
-    asked: dict[str, object],
+    asked: Mapping[str, str | float],
     headers: dict[str, str],
     target: Path,
     most: int,

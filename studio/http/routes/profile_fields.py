@@ -2,11 +2,14 @@
 
 import json
 
+from pydantic import JsonValue
+
 from engine.errors import SettingsError
 from engine.texts import tr
 from engine.voices.profile import AGES, GENDERS, GENRES, LONGEST_NAME, LONGEST_TEXT, VOICE_TYPES
 from studio.http.routes.documentation import Described, also_named
 from studio.http.routes.fields import Fields, shown
+from studio.store.records.codec import Json
 
 _LICENCE, _LICENSE = "licence", "license"
 _TEXT = {"type": "string"}
@@ -46,7 +49,7 @@ PROFILE_FIELDS: Described = {
 }  # fmt: skip
 
 
-def parse_profile(fields: Fields) -> dict[str, object]:
+def parse_profile(fields: Fields) -> Json:
     """Return what a form says of a voice, as a model.json would, to be checked; `fields.check` reports broken JSON."""
     fields.either(_LICENCE, _LICENSE)
     readers = {"traits": _traits, "vocal_range": _json, "consent": _consent}
@@ -57,16 +60,17 @@ def parse_profile(fields: Fields) -> dict[str, object]:
     }
 
 
-def _traits(text: str) -> object:
+def _traits(text: str) -> JsonValue:
     return _json(text) if text.startswith("[") else [one.strip() for one in text.split(",")]
 
 
-def _consent(text: str) -> object:
+def _consent(text: str) -> JsonValue:
     return _json(text) if text.startswith("{") else {"statement": text}
 
 
-def _json(text: str) -> object:
+def _json(text: str) -> JsonValue:
     try:
-        return json.loads(text)
+        found: JsonValue = json.loads(text)
+        return found
     except (ValueError, RecursionError) as cause:
         raise SettingsError(tr("This is not valid JSON: {text}.", text=shown(text))) from cause

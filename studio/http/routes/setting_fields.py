@@ -18,12 +18,12 @@ def setting_named(settings: type["DataclassInstance"], name: str) -> Field[objec
     return next(one for one in fields(settings) if one.name == name)
 
 
-def setting_property(one: Field[object], is_published: bool = False) -> dict[str, object]:
+def setting_property(one: Field[object], is_published: bool = False) -> Described:
     """Return the documentation of a setting: its range, and words accepted instead of a number, or its only words."""
     if "minimum" not in one.metadata:
         return {"type": "string", "enum": list(one.metadata["words"]), "description": one.metadata["meaning"]}
     limits = published_limits(one) if is_published else limits_of(one)
-    number: dict[str, object] = {
+    number = {
         "type": "integer" if isinstance(limits.minimum, int) else "number",
         "minimum": limits.minimum,
         "maximum": limits.maximum,
@@ -40,7 +40,7 @@ def setting_properties(settings: type["DataclassInstance"], published: Mapping[s
     for one in fields(settings):
         name, described = published.get(one.name, one.name), setting_property(one, one.name in published)
         if one.name in published:
-            described["default"] = published_default(one)
+            described = {**described, "default": published_default(one)}
         properties[name] = described if name == one.name else also_named(described, one.name)
     return properties
 

@@ -19,7 +19,7 @@ from studio.addresses import LONGEST_ADDRESS, checked_address
 from studio.errors import Invalid, TooMany, Unauthorised
 from studio.http.routes.call import Call
 from studio.http.routes.checked_answers import Shown
-from studio.http.routes.documentation import Described, Responses, body, problems
+from studio.http.routes.documentation import Described, Extra, Responses, body, problems
 from studio.http.routes.fields import Fields, shown
 from studio.store.deadlines_and_callbacks import Promised
 from studio.store.records.codec import Record
@@ -51,7 +51,7 @@ _HEADER_FIELDS: tuple[Described, ...] = (
         | {"schema": {"type": "string", "pattern": "^([1-9][0-9]{0,3}[hms]?)$"}}
     ),
 )
-PREFERENCE = {"parameters": [_HEADER_FIELDS[0]]}  # of a call that looks at a task
+PREFERENCE: Extra = {"parameters": [_HEADER_FIELDS[0]]}  # of a call that looks at a task
 
 
 @dataclass(frozen=True)
@@ -129,15 +129,15 @@ def preferred_wait_s(request: Request) -> int | None:
     return min(int(found[0][1]), LONGEST_WAIT_S) if found else None
 
 
-def starting(properties: Described, required: tuple[str, ...], *media_types: str) -> dict[str, object]:
+def starting(properties: Described, required: tuple[str, ...], *media_types: str) -> Extra:
     """Return what `body` does, for a call that starts a task."""
     return body({**properties, **CALLBACK_FIELD}, required, *media_types, headers=_HEADER_FIELDS)
 
 
 def answers_of_start(answer: type[BaseModel], *statuses: int) -> Responses:
     """Return FastAPI's `responses` of such a call; answer: as it is with 200."""
-    later = {"model": answer, "description": "With `Prefer: wait=N`: as 200, but the task has not ended by now."}
-    return {202: later, **problems(*statuses)}
+    description = "With `Prefer: wait=N`: as 200, but the task has not ended by now."
+    return {202: {"model": answer, "description": description}, **problems(*statuses)}
 
 
 async def looked(call: Call, task_id: str, view: Callable[[], Awaitable[Record]]) -> JSONResponse:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 
 import gradio as gr
@@ -11,8 +12,9 @@ from engine.conversion.settings import AUTO, KEYS
 from engine.texts import joined, tr
 from studio.actions.conversions.conversion import harmonize
 from studio.actions.conversions.songs import HARMONY
+from studio.actions.conversions.takes import ResultView
 from studio.actions.tasks import cancel_task
-from studio.actions.voices.cards import avatar_of
+from studio.actions.voices.cards import Avatar, avatar_of
 from studio.errors import NotFound, WrongState
 from studio.page.convert.instrument import brought, part
 from studio.page.convert.layout import Layout
@@ -27,6 +29,7 @@ from studio.page.parts.notice import notice, show_error
 from studio.page.parts.page import InTurn, Page, Updates, Visit
 from studio.page.parts.scores import HARMONIES, harmony_text, key_text
 from studio.page.parts.values import Values
+from studio.store.records.codec import Record
 
 _POLL_S = 0.7
 _MOST_KEPT = 24
@@ -45,6 +48,19 @@ class Kept(TypedDict):
     start_s: float | None
     stop_s: float | None
     pan: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Lane(Record):
+    """A harmony in the instrument. url: of its sound, None until it is done."""
+
+    name: str
+    label: str
+    title: str
+    avatar: Avatar
+    url: str | None
+    pan: float
+    gain_db: float
 
 
 class Harmonies:
@@ -121,7 +137,7 @@ class Harmonies:
                 continue
             left.append(one)
             is_busy = is_busy or view.state in BUSY
-            lanes.append(_lane(one, view.voice, view.settings, [take.url for take in view.takes]))
+            lanes.append(_lane(one, view))
         start_s = (now and now["start_s"]) or 0.0
         updates: Values = {
             self.timer: gr.Timer(active=is_busy),
@@ -136,9 +152,13 @@ def _is_of(one: Kept, now: Now) -> bool:
     return (one["recording"], one["start_s"], one["stop_s"]) == (now["recording"], now["start_s"], now["stop_s"])
 
 
-def _lane(one: Kept, voice: str | None, settings: Mapping[str, object], urls: Sequence[str]) -> dict[str, object]:
-    return (
-        {"name": f"{HARMONY}{one['task']}", "label": HARMONIES[one["harmony"]]}
-        | {"title": joined(tr(", "), [harmony_text(settings), voice or ""]), "avatar": avatar_of(voice or "")}
-        | {"url": urls[0] if urls else None, "pan": one["pan"], "gain_db": _LEVEL_DB}
+def _lane(one: Kept, view: ResultView) -> _Lane:
+    return _Lane(
+        name=f"{HARMONY}{one['task']}",
+        label=HARMONIES[one["harmony"]],
+        title=joined(tr(", "), [harmony_text(view.settings), view.voice or ""]),
+        avatar=avatar_of(view.voice or ""),
+        url=view.takes[0].url if view.takes else None,
+        pan=one["pan"],
+        gain_db=_LEVEL_DB,
     )

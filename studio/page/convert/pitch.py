@@ -12,6 +12,7 @@ from studio.actions.conversions.takes import ResultView
 from studio.page.convert.instrument import brought, part
 from studio.page.convert.state import Chosen, Now
 from studio.page.parts import analyses
+from studio.page.parts.element_data import ShownRoll
 from studio.page.parts.notice import notice, show_error
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
@@ -96,16 +97,13 @@ def _lasting(visit: Visit, analysis: str | None) -> AnalysisView | None:
     return None if found and found.state == "cancelled" else found
 
 
-def _roll(recording: AnalysisView, take: AnalysisView, wanted: Wanted, trimmed_s: float) -> dict[str, object]:
+def _roll(recording: AnalysisView, take: AnalysisView, wanted: Wanted, trimmed_s: float) -> ShownRoll:
     """Return the data of <timbre-roll>: both curves over the take's spectrogram."""
     assert recording.roll is not None  # of analyses that are completed
     assert take.roll is not None
     before, after = recording.roll.curves[0], take.roll.curves[0]
-    return vars(take.roll) | {
-        "range": wanted.range,
-        "shown": ["range", "notes"],
-        "curves": [
-            replace(before, label=tr("Recording"), colour=_INPUT_COLOUR, offset_s=-trimmed_s),
-            replace(after, label=tr("Take"), colour=_OUTPUT_COLOUR),
-        ],
-    }
+    curves = [
+        replace(before, label=tr("Recording"), colour=_INPUT_COLOUR, offset_s=-trimmed_s),
+        replace(after, label=tr("Take"), colour=_OUTPUT_COLOUR),
+    ]
+    return ShownRoll(**vars(replace(take.roll, range=wanted.range, curves=curves)), shown=["range", "notes"])

@@ -125,13 +125,13 @@ class PitchEditor:
         """Show the curve with the edits, or why they are refused."""
         if not now or data["id"] != now.id:
             return None
-        answer: dict[str, object] = {"id": data["id"], "version": data.get("version")}
+        answered = {"id": data["id"], "version": data.get("version")}
         try:
             changes = visit.do(changes_view, now.task, now.take, data["edits"])
         except EngineError as error:
-            refused = brought("editor", answer | {"isRefused": True})
+            refused = brought("editor", {**answered, "isRefused": True})
             return {self.editor: refused, self.problem: show_error(sentence_of(error))}
-        return {self.editor: brought("editor", answer | {"changes": changes})}
+        return {self.editor: brought("editor", {**answered, "changes": changes})}
 
     def preview(self, visit: Visit, data: AskedPreview, now: Take | None) -> Updates:
         """Bring the sound of what is being edited."""

@@ -1,6 +1,7 @@
 """The recording of the Convert tab: uploaded, recorded or a sample; to be heard and trimmed, with what was found."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Literal
 
 import gradio as gr
@@ -9,7 +10,7 @@ from gradio.blocks import Block
 from engine.errors import EngineError
 from engine.texts import joined, tr
 from studio.actions.analyses import take_sample
-from studio.actions.analysis_views import AnalysisView
+from studio.actions.analysis_views import AnalysisView, RollData
 from studio.page.convert.instrument import brought, instrument, part
 from studio.page.convert.layout import Layout
 from studio.page.convert.state import Analysed, Chosen
@@ -26,13 +27,25 @@ from studio.page.parts.sample_row import sample_row
 from studio.page.parts.track_choice import shown_choice, track_choice
 from studio.page.parts.values import Values
 from studio.page.parts.watched_task import WatchedTask
+from studio.store.records.codec import Record
 
 # what fills the form is done one after the other, so that nobody is too quick for it
 IN_TURN: InTurn = {"concurrency_id": "convert", "concurrency_limit": 1}
 _POLL_S = 0.4
 
-
 Stretch = Mapping[Literal["start_s", "stop_s"], float | None]  # what the instrument tells
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Lane(Record):
+    """The recording in the instrument."""
+
+    id: str
+    label: str
+    url: str
+    duration_s: float
+    roll: RollData | None
+    trim: Stretch | None
 
 
 class Recording:
@@ -196,16 +209,16 @@ def _found(view: AnalysisView, settled: bool) -> Analysed:
     )
 
 
-def _lane(view: AnalysisView, chosen: Chosen) -> dict[str, object]:
-    trimmed = chosen.get("start_s") is not None
-    return {
-        "id": view.id,
-        "label": tr("Original"),
-        "url": view.audio_url,
-        "duration_s": view.duration_s,
-        "roll": view.roll,
-        "trim": {"start_s": chosen["start_s"], "stop_s": chosen["stop_s"]} if trimmed else None,
-    }
+def _lane(view: AnalysisView, chosen: Chosen) -> _Lane:
+    trimmed: Stretch = {"start_s": chosen["start_s"], "stop_s": chosen["stop_s"]}
+    return _Lane(
+        id=view.id,
+        label=tr("Original"),
+        url=view.audio_url,
+        duration_s=view.duration_s,
+        roll=view.roll,
+        trim=trimmed if chosen.get("start_s") is not None else None,
+    )
 
 
 def _facts(view: AnalysisView) -> str:

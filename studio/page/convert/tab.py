@@ -7,7 +7,7 @@ from typing import Any
 import gradio as gr
 
 from engine.errors import EngineError
-from engine.texts import tr
+from engine.texts import joined, tr
 from studio.actions.conversions.conversion import ConversionRequest, convert_recording, look_at_recording
 from studio.errors import Invalid
 from studio.page.convert.auditions import Auditions
@@ -23,12 +23,11 @@ from studio.page.convert.recording import IN_TURN, Recording
 from studio.page.convert.result import Result
 from studio.page.convert.settings import Settings, plain
 from studio.page.convert.song import Song
-from studio.page.convert.state import Chosen, Now, Source
+from studio.page.convert.state import Analysed, Chosen, Now, Source
 from studio.page.convert.takes import view_of
 from studio.page.convert.voice import GONE, Voice
-from studio.page.convert.warnings import Warnings
 from studio.page.convert.welcome import welcomed
-from studio.page.parts.notice import notice, show_error, show_problems, silent
+from studio.page.parts.notice import notice, show_error, show_problems, silent, warn
 from studio.page.parts.page import Page, Updates, Visit, Wish
 from studio.page.parts.values import Given, Values
 
@@ -37,6 +36,31 @@ _NO_RECORDING = tr(
     "If a file is still uploading, wait until it is done."
 )
 _STILL_MEANT_S = 2.0  # after Convert was pressed: nobody looks for a file and drops it as fast as that
+_CLIPPED = tr("This recording is clipped: the level was too high. Record it again more softly, if you can.")
+
+
+class Warnings:
+    """The sentences below the recording; a dry vocal has none. to_song: opens the recording as a whole song."""
+
+    def __init__(self, page: Page, layout: Layout, recording: Recording) -> None:
+        self.recording = recording
+        with layout.notices, gr.Row(elem_id="convert-warnings", visible=False) as self.row:
+            self.warning = notice("convert-warning")
+            self.to_song = gr.Button(
+                tr("Open as a song"), size="sm", scale=0, min_width=150, visible=False, elem_id="convert-to-song"
+            )
+        page.on(recording.analysed.change, self.show, [recording.analysed], [self.row, self.warning, self.to_song])
+
+    def show(self, visit: Visit, analysed: Analysed | None) -> Updates:
+        """Show what is wrong with the recording, or nothing."""
+        summary = analysed.summary if analysed else None
+        sentences = [summary.warning, _CLIPPED if summary.clipped_runs else None] if summary else []
+        text = joined(" ", filter(None, sentences))
+        return {
+            self.row: gr.Row(visible=bool(text)),
+            self.warning: warn(text) if text else silent(),
+            self.to_song: gr.Button(visible=summary is not None and summary.is_mix),
+        }
 
 
 class ConvertTab:

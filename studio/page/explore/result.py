@@ -1,6 +1,6 @@
 """The result of the Explore tab: one recording, or two in one picture."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import gradio as gr
@@ -12,7 +12,7 @@ from studio.actions.analyses import compare_analyses
 from studio.actions.analysis_views import PITCH_COLOUR, AnalysisView, RollData
 from studio.page.explore.facts import compared, facts
 from studio.page.parts.element import element, shown
-from studio.page.parts.element_data import ChosenTrack, PlayerData, Track
+from studio.page.parts.element_data import ChosenTrack, PlayerData, ShownRoll, Track
 from studio.page.parts.markup import markup
 from studio.page.parts.page import Updates, Visit
 from studio.page.parts.track_choice import shown_choice, track_choice
@@ -37,7 +37,7 @@ class Result:
                     self.compared = gr.HTML("", visible=False, elem_id="explore-compared", apply_default_css=False)
             self.player = element("player", events=("chosen",), elem_id="explore-player")
             self.roll = element("roll", elem_id="explore-roll")
-            self.sides = gr.State([])  # data of the roll for each track of the player
+            self.sides = gr.State([])  # values of the roll, for each track of the player
             with gr.Row():
                 with gr.Column():
                     gr.HTML("<h3>" + tr("Time on each note") + "</h3>")
@@ -82,30 +82,28 @@ class Result:
         return {
             self.compared: gr.HTML(value="", visible=False),
             self.player: shown(_player([view], [0.0])),
-            self.roll: shown(_roll(view) | {"shown": ["range", "loudness"]}),
+            self.roll: shown(replace(_roll(view), shown=["range", "loudness"])),
             self.sides: [],
         }
 
-    def turn(self, visit: Visit, track: ChosenTrack, sides: Sequence[Mapping[str, object]]) -> Updates:
+    def turn(self, visit: Visit, track: ChosenTrack, sides: Sequence[str]) -> Updates:
         """Show the recording that is heard below both curves."""
-        return {self.roll: shown(sides[track["index"]])} if track["index"] < len(sides) else None
+        return {self.roll: sides[track["index"]]} if track["index"] < len(sides) else None
 
     def _two(self, visit: Visit, views: Sequence[AnalysisView]) -> Values:
         comparison = visit.do(compare_analyses, views[0].id, views[1].id)
         later_s = comparison.offset_s
         starts_s = [max(0.0, later_s), max(0.0, -later_s)]  # on the timeline of both, which begins with the earlier one
-        sides = [_side(views, place, starts_s, comparison) for place in (0, 1)]
+        sides = [shown(_side(views, place, starts_s, comparison)) for place in (0, 1)]
         return {
             self.compared: gr.HTML(value=compared(comparison, views[1].file_name), visible=True),
             self.player: shown(_player(views, starts_s)),
-            self.roll: shown(sides[0]),
+            self.roll: sides[0],
             self.sides: sides,
         }
 
 
-def _side(
-    views: Sequence[AnalysisView], place: int, starts_s: Sequence[float], comparison: Comparison
-) -> dict[str, object]:
+def _side(views: Sequence[AnalysisView], place: int, starts_s: Sequence[float], comparison: Comparison) -> ShownRoll:
     """Return the picture of one of two recordings, with the pitch of both.
 
     starts_s: where each begins on the timeline of both.
@@ -116,12 +114,16 @@ def _side(
     ]
     if comparison.is_same_melody and (moved := round(comparison.semitones or 0.0)):
         curves.append(replace(curves[1], label=tr("in the first recording's key"), semitones=-moved))
-    return _roll(views[place]) | {
-        "id": "-".join(view.id for view in views),  # one picture, which keeps its place when it is turned
-        "duration_s": max(view.duration_s for view in views), "origin_s": starts_s[place],
-        "curves": curves, "hidden": [2], "shown": ["loudness"],
-        "kept": [tile.url for view in views for one in _drawn(view).pictures for tile in one.tiles],
-    }  # fmt: skip
+    return replace(
+        _roll(views[place]),
+        id="-".join(view.id for view in views),  # one picture, which keeps its place when it is turned
+        duration_s=max(view.duration_s for view in views),
+        origin_s=starts_s[place],
+        curves=curves,
+        hidden=[2],
+        shown=["loudness"],
+        kept=[tile.url for view in views for one in _drawn(view).pictures for tile in one.tiles],
+    )
 
 
 def _drawn(view: AnalysisView) -> RollData:
@@ -129,12 +131,9 @@ def _drawn(view: AnalysisView) -> RollData:
     return view.roll
 
 
-def _roll(view: AnalysisView) -> dict[str, object]:
-    return vars(_drawn(view)) | {
-        "follows": _PLAYER,
-        "isClose": True,
-        "label": tr("Pitch of {file_name}", file_name=view.file_name),
-    }
+def _roll(view: AnalysisView) -> ShownRoll:
+    label = tr("Pitch of {file_name}", file_name=view.file_name)
+    return ShownRoll(**vars(_drawn(view)), follows=_PLAYER, isClose=True, label=label)
 
 
 def _player(views: Sequence[AnalysisView], starts_s: Sequence[float]) -> PlayerData:

@@ -33,8 +33,6 @@ _REPEATED = tr("Started again with the same settings. The new task is at the top
 _PROJECTS, _WORK = tr("Projects"), tr("All work")
 _NO_PROJECT = tr("No projects yet. What you convert from a recording is a project.")
 
-Made = dict[str, dict[str, str]]
-Cursors = list[str | None]  # of the pages leading to the one shown
 _AT = 7  # of what follows the filters in the inputs: cursors, opened, made
 
 

@@ -111,7 +111,7 @@ export class LivePanel {
     return make("label", { class: "choice", title: meaning }, make("span", {}, label), input, shown);
   }
 
-  #input(name, { value, minimum, maximum, step, words }) {
+  #input(name, { default: value, minimum, maximum, step, words }) {
     const changed = () => {
       if (name in PRESETS.Fast) this.#markPreset();
       this.#told.change({ [name]: this.#value(name) });

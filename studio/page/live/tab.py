@@ -1,17 +1,36 @@
 """The Live tab: sing into the microphone, and hear the other voice."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import gradio as gr
 
 from engine.errors import EngineError
 from engine.live.settings import LiveSettings
-from studio.actions.conversions.live import LiveSessions
-from studio.actions.voices.cards import avatar_of
+from studio.actions.conversions.edits import ShownSetting, shown_setting
+from studio.actions.conversions.live import LiveSessions, LiveVoice
+from studio.actions.voices.cards import Avatar, avatar_of
 from studio.page.parts.element import element, shown
 from studio.page.parts.page import Page, Updates, Visit
+from studio.store.records.codec import Absent, Record
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Singer(LiveVoice):
+    avatar: Avatar
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Form(Record):
+    """Data of <timbre-live>: the voices that can convert, the settings, and what Start has led to. at: when it was
+    pressed."""
+
+    voices: Sequence[_Singer]
+    settings: Mapping[str, ShownSetting]
+    ticket: Absent[str] = None
+    problem: Absent[str] = None
+    at: Absent[float] = None
 
 
 class LiveTab:
@@ -33,15 +52,10 @@ class LiveTab:
             given = asked["settings"]
             ticket = self._sessions.ticket(visit.account, str(asked["model"]), given, bool(asked["record"]))
         except EngineError as error:
-            return {self.live: shown(form | {"problem": str(error), "at": asked.get("at")})}
-        return {self.live: shown(form | {"ticket": ticket})}
+            return {self.live: shown(replace(form, problem=str(error), at=asked.get("at")))}
+        return {self.live: shown(replace(form, ticket=ticket))}
 
 
-def _form(voices: Sequence[Mapping[str, object]]) -> dict[str, object]:
-    """Return the voices that can convert, and the settings with their ranges."""
-    settings = {
-        field.name: {"value": field.default}
-        | {name: field.metadata.get(name) for name in ("minimum", "maximum", "step", "meaning", "words")}
-        for field in fields(LiveSettings)
-    }
-    return {"voices": [{**voice, "avatar": avatar_of(str(voice["name"]))} for voice in voices], "settings": settings}
+def _form(voices: Sequence[LiveVoice]) -> _Form:
+    settings = {one.name: shown_setting(one) for one in fields(LiveSettings)}
+    return _Form(voices=[_Singer(**asdict(one), avatar=avatar_of(one.name)) for one in voices], settings=settings)

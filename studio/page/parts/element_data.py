@@ -6,7 +6,7 @@ from typing import Literal
 
 from typing_extensions import TypedDict
 
-from studio.actions.analysis_views import Download
+from studio.actions.analysis_views import Download, RollData
 from studio.actions.voices.cards import Avatar
 from studio.store.records.codec import Absent, Record
 
@@ -70,6 +70,21 @@ class PlayerData(Record):
     id: str
     tracks: Sequence[Track]
     chosen: Absent[int] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownRoll(RollData):
+    """Data of <timbre-roll>, and how it is shown. follows: the id of a player; is_close: whether it begins enlarged;
+    origin_s: where on the player's timeline it begins; shown, hidden: layers and curves that are switched on and off
+    at first; kept: pictures that another roll in its place shows."""
+
+    follows: Absent[str] = None
+    isClose: Absent[bool] = None
+    label: Absent[str] = None
+    origin_s: Absent[float] = None
+    shown: Absent[Sequence[str]] = None
+    hidden: Absent[Sequence[int]] = None
+    kept: Absent[Sequence[str]] = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,11 +1,12 @@
 """The components of the Train tab and their updates for the chosen voice and the queue."""
 
+import math
 from collections.abc import Sequence
 
 import gradio as gr
 from gradio.blocks import Block
 
-from engine.texts import tr
+from engine.texts import joined, tr
 from engine.training.plan import MAY_CHANGE, TrainingPlan
 from studio.actions.trainings.estimates import start_estimate
 from studio.actions.trainings.training import TrainableVoice, TrainingView, queue_view, trainable_view, training_view
@@ -32,7 +33,6 @@ from studio.page.train.course import (
     start_label,
     state_rows,
 )
-from studio.page.train.preview import preview
 from studio.page.train.use_epoch import offered, use_button
 
 NO_VOICES = tr("No voices to train yet. Make one on the Create tab.")
@@ -44,6 +44,37 @@ _NOTHING_WAITS = tr(
 )
 _POLL_S = 1.0
 _SETTINGS = ("patience", "evaluate_epochs", "batch", "learning_rate", "foreign", "seed")
+_WIDTH, _HEIGHT, _STEP = 1000, 400, 10  # of the drawing, in its own units
+_LINES = (  # class, colour, name, where it begins and ends (0..1 of the height), and how soon it gets there
+    ("likeness", "accent", tr("likeness"), 0.15, 0.86, 0.22),
+    ("words", "range", tr("intelligibility"), 0.55, 0.95, 0.12),
+)
+_GRID = 5
+
+
+def preview() -> str:
+    """Return what is shown before there are curves, as HTML: how a voice will come to be like its recordings."""
+    grid = "".join(
+        f'<line x1="0" x2="{_WIDTH}" y1="{y}" y2="{y}"/>' for y in range(0, _HEIGHT + 1, _HEIGHT // (_GRID - 1))
+    )
+    lines = "".join(
+        f'<path class="{name}" d="M{_points(begin, end, soon)}"/>' for name, _, _, begin, end, soon in _LINES
+    )
+    legend = joined("", (f'<span style="--of: var(--{colour})">' + said + "</span>" for _, colour, said, *_ in _LINES))
+    return (
+        '<p class="legend"><b>'
+        + tr("An example")
+        + "</b>"
+        + legend
+        + f'</p><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" preserveAspectRatio="none" '
+        f'aria-hidden="true" focusable="false">{grid}{lines}</svg>'
+    )
+
+
+def _points(begin: float, end: float, soon: float) -> str:
+    """Return the points of a value that nears its end, more slowly the nearer it is."""
+    values = ((x, end - (end - begin) * math.exp(-x / _WIDTH / soon)) for x in range(0, _WIDTH + 1, _STEP))
+    return "L".join(f"{x} {_HEIGHT * (1 - value):.1f}" for x, value in values)
 
 
 class Panel:

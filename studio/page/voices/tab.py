@@ -7,11 +7,13 @@ from functools import partial
 import gradio as gr
 
 from engine.texts import tr
+from engine.voices.profile import LONGEST_NAME
 from studio.actions.recordings import consent_line
 from studio.actions.voices.cards import VoiceCardView, VoiceDetails, voice_cards, voice_details
 from studio.actions.voices.datasets import examine_again
+from studio.actions.voices.making import start_blend
 from studio.actions.voices.voice import delete_model
-from studio.errors import NotFound
+from studio.errors import Invalid, NotFound
 from studio.page.parts.browser_memory import remembered
 from studio.page.parts.element import element, shown
 from studio.page.parts.element_data import ChosenVoice
@@ -20,13 +22,14 @@ from studio.page.parts.page import LATEST, InTurn, Page, Updates, Visit, Wish
 from studio.page.parts.values import Given, Values
 from studio.page.parts.watched_task import WatchedTask
 from studio.page.train.use_epoch import use_epoch
-from studio.page.voices.blend import Blend
 from studio.page.voices.checkpoints import Checkpoints
 from studio.page.voices.edit import Edit
 from studio.page.voices.importing import Import, Question
+from studio.page.voices.making import NewVoiceForm
 from studio.page.voices.panel import Details, Panel
 from studio.page.voices.report import BADGES
 from studio.page.voices.teach import Teach
+from studio.store.kinds import BLEND
 
 # one at a time, so that the last voice asked for is the one shown
 IN_TURN: InTurn = {"concurrency_id": "voices", "concurrency_limit": 1}
@@ -41,6 +44,37 @@ _TAUGHT = tr(
 )
 
 Changing = list[list[str | bool]]  # what may change of each voice
+
+
+class Blend(NewVoiceForm):
+    """The form that blends two voices. choices: the components that `offered` changes."""
+
+    kind, failed, stopped = BLEND, tr("Blending failed."), tr("Blending was stopped.")
+
+    def __init__(self, page: Page, opener: gr.Button) -> None:
+        """Lay out and wire the form; `opener` shows it."""
+        with gr.Column(visible=False, elem_id="voices-blend") as self.place:
+            gr.HTML('<h3 aria-level="2">' + tr("Blend two voices") + "</h3>")
+            with gr.Row():
+                self.first = gr.Dropdown([], label=tr("First voice"), min_width=140, elem_classes="names")
+                self.second = gr.Dropdown([], label=tr("Second voice"), min_width=140, elem_classes="names")
+            share = gr.Slider(0, 100, 50, step=5, label=tr("Share of the second voice (%)"), buttons=["reset"])
+            name = gr.Textbox(label=tr("Name"), max_length=LONGEST_NAME, placeholder=tr("Optional"))
+            self.lay_out_end(tr("Blend"), "voices-blend")
+        self.choices = [self.first, self.second]
+        self.wire(page, opener)
+        page.on(self.begin.click, self._start, [*self.choices, share, name], self.outputs, notice=self.problem)
+
+    def offered(self, voices: Sequence[VoiceCardView]) -> Values:
+        """Return updates with the voices available for blending."""
+        ready = [(voice.name, voice.id) for voice in voices if voice.state == "completed"]
+        return {self.first: gr.Dropdown(choices=ready), self.second: gr.Dropdown(choices=ready)}
+
+    def _start(self, visit: Visit, one: str | None, other: str | None, percent: float, called: str | None) -> Updates:
+        if not one or not other:
+            raise Invalid([("voices", tr("Choose two voices to blend."))])
+        task_id = visit.do(start_blend, one, other, percent / 100, called or "")
+        return self.look(visit, task_id)[0]
 
 
 class VoicesTab:

@@ -31,8 +31,6 @@ class _Left(Enum):
 left_out = cast(Callable[[], Never], lambda: _Left.OUT)  # makes the value of a field whose key is left out
 Maybe = Annotated[T, Field(exclude_if=lambda value: value is _Left.OUT)]  # a field that may have that
 Absent = Annotated[T | None, Field(exclude_if=lambda value: value is None)]  # None: the key is left out
-_EXACT = ConfigDict(extra="forbid")
-exact = with_config(_EXACT)  # of a TypedDict that is published with these fields only
 open_ended = with_config(ConfigDict(extra="ignore"))  # of one that may have more
 Url = Annotated[str, Field(json_schema_extra={"format": "uri"})]
 Time = Annotated[str, Field(json_schema_extra={"format": "date-time"}, description="ISO 8601, UTC.")]
@@ -42,7 +40,7 @@ Undocumented = Annotated[T, SkipValidation(), SkipJsonSchema()]  # a field that 
 class Record:
     """Base of records: frozen dataclasses that refuse keys they do not have."""
 
-    __pydantic_config__ = _EXACT
+    __pydantic_config__ = ConfigDict(extra="forbid")
 
 
 @overload

@@ -7,7 +7,7 @@ from engine.analysis.pitch import Pitch
 from engine.networks.band_filters import filter_table
 from engine.networks.excitation import pulse_train
 from engine.networks.recorded_excitation import RecordedExcitation
-from engine.networks.spectral_frames import BINS, cut_frames, frame_spectra, overlap_add
+from engine.networks.spectral_frames import BINS, cut_frames, frame_spectra, join_pieces, pieces_of
 from engine.networks.synthesizer import Synthesizer, synthesize
 from engine.units import HOP, SAMPLE_RATE
 
@@ -136,7 +136,7 @@ def test_at_pitch_in_step_changes_a_stretch_without_a_dip_at_its_ends():
     found = own.at_pitch(hertz, 0.1, in_step=True)
     torch.testing.assert_close(found.frames[:98], own.frames[:98])
     torch.testing.assert_close(found.frames[203:], own.frames[203:])
-    joined = overlap_add(frame_spectra(found.frames)[None])[0].numpy()
+    joined = join_pieces([pieces_of(frame_spectra(found.frames))[None]], len(found.frames))[0].numpy()
     levels = 10 * np.log10([np.square(joined[at * HOP : (at + 2) * HOP]).mean() for at in range(80, 220)])
     assert levels.min() > np.median(levels) - 1.5
 

@@ -2,13 +2,13 @@ import numpy as np
 import torch
 from scipy.signal import freqz
 
-from engine.networks.spectral_frames import cut_frames, frame_spectra, minimum_phase, overlap_add
+from engine.networks.spectral_frames import cut_frames, frame_spectra, join_pieces, minimum_phase, pieces_of
 from engine.units import HOP
 
 
 def test_frames_cut_and_added_again_are_the_samples():
     samples = np.random.default_rng(0).standard_normal(40 * HOP).astype(np.float32)
-    joined = overlap_add(frame_spectra(cut_frames(samples, 41))[None])[0].numpy()
+    joined = join_pieces([pieces_of(frame_spectra(cut_frames(samples, 41)))[None]], 41)[0].numpy()
     np.testing.assert_allclose(joined, samples, atol=1e-5)
 
 

@@ -2,7 +2,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from sqlalchemy import select, update
@@ -16,7 +16,7 @@ from studio.errors import TooMany
 from studio.store.database import Now
 from studio.store.records.codec import plain
 from studio.store.tables import tasks
-from studio.store.tasks import STATES, claim, renew
+from studio.store.tasks import State, claim, renew
 from tests.rows import VERSIONS, in_state, put_row, rows_of
 
 VIEWS = Path(__file__).with_name("views")
@@ -28,7 +28,7 @@ FULL = TooMany("full", 10.0, "queue_full")
 def rows_in_all_states(version: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """(name, row) of each row of a version as it is and, of the newest one, in every state."""
     for number, row in enumerate(rows_of(version), 1):
-        states = STATES if version == VERSIONS[-1] else (row["state"],)
+        states = get_args(State) if version == VERSIONS[-1] else (row["state"],)
         for state in states:
             if state != "completed" or row["state"] == "completed":
                 yield f"{number} {row['kind']} {state}", row if state == row["state"] else in_state(row, state)

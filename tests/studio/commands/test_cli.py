@@ -23,7 +23,6 @@ from engine.audio.files import read_audio
 from studio.commands.cli import app, main
 from studio.commands.demo import bundled_sample
 from studio.commands.failures import STOPPED
-from studio.commands.program import installed_name
 from tests.command_line import assert_one_sentence, run
 
 RATE = 44_100
@@ -591,31 +590,6 @@ def test_help_shows_what_is_in_brackets():
     for _ in range(2):
         assert '"mcp<3,>=2.3"' in " ".join(run("mcp", "--help").stdout.split())
     assert "<bool>" not in run("convert", "--help").stdout
-
-
-@pytest.mark.parametrize(
-    ("called", "scripts", "shown"),
-    [
-        ("/elsewhere/timbre-studio", (), "timbre-studio"),
-        ("-c", (), "python -m studio"),  # no command is installed
-        ("-c", ("beside",), "beside/timbre-studio"),  # what is installed has priority, on the path or not
-        ("-c", ("beside", "found"), "timbre-studio"),
-        ("beside/timbre-studio", ("beside",), "beside/timbre-studio"),
-        ("beside/timbre-studio", ("beside", "found"), "timbre-studio"),
-        ("beside/timbre-studio", ("beside", "other"), "beside/timbre-studio"),  # another installation is found first
-    ],
-)
-def test_texts_use_the_name_of_the_installation_at_hand(tmp_path, monkeypatch, called, scripts, shown):
-    monkeypatch.chdir(tmp_path)
-    for folder in ("beside", "other"):
-        (tmp_path / folder).mkdir()
-    if scripts:
-        (tmp_path / "beside" / "timbre-studio").touch(0o755)
-    (tmp_path / "other" / "timbre-studio").touch(0o755)
-    found = {"found": "beside", "other": "other"}.get(scripts[-1] if scripts else "", "nowhere")
-    monkeypatch.setenv("PATH", str(tmp_path / found))
-    monkeypatch.setattr(sys, "executable", str(tmp_path / "beside" / "python"))
-    assert installed_name(called) == shown
 
 
 def test_texts_use_the_name_that_the_program_was_called_by():

@@ -1,12 +1,13 @@
 """The language of the terminal: help, messages, questions and errors in it; output for scripts as it is."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
 from engine.installed import add_extra
-from studio.commands.wording import padded, translated
+from studio.commands.wording import installed_name, padded, translated
 from tests.catalogues import catalogue
 from tests.command_line import run
 
@@ -101,3 +102,28 @@ def test_padded_counts_wide_characters_as_two_columns(tmp_path):
 )
 def test_translated_calls_the_program_as_it_was_called_and_leaves_folders_alone(text, said):
     assert translated(text) == (said or text)
+
+
+@pytest.mark.parametrize(
+    ("called", "scripts", "shown"),
+    [
+        ("/elsewhere/timbre-studio", (), "timbre-studio"),
+        ("-c", (), "python -m studio"),  # no command is installed
+        ("-c", ("beside",), "beside/timbre-studio"),  # what is installed has priority, on the path or not
+        ("-c", ("beside", "found"), "timbre-studio"),
+        ("beside/timbre-studio", ("beside",), "beside/timbre-studio"),
+        ("beside/timbre-studio", ("beside", "found"), "timbre-studio"),
+        ("beside/timbre-studio", ("beside", "other"), "beside/timbre-studio"),  # another installation is found first
+    ],
+)
+def test_texts_use_the_name_of_the_installation_at_hand(tmp_path, monkeypatch, called, scripts, shown):
+    monkeypatch.chdir(tmp_path)
+    for folder in ("beside", "other"):
+        (tmp_path / folder).mkdir()
+    if scripts:
+        (tmp_path / "beside" / "timbre-studio").touch(0o755)
+    (tmp_path / "other" / "timbre-studio").touch(0o755)
+    found = {"found": "beside", "other": "other"}.get(scripts[-1] if scripts else "", "nowhere")
+    monkeypatch.setenv("PATH", str(tmp_path / found))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "beside" / "python"))
+    assert installed_name(called) == shown

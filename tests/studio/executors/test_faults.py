@@ -267,7 +267,7 @@ def test_worker_asked_to_end_finishes_its_task_within_the_grace_time(installatio
 
 @pytest.mark.parametrize("locked_s", [1.5, pytest.param(6.5, marks=pytest.mark.slow)])  # 5 s is how long others wait
 def test_worker_keeps_its_task_if_the_database_is_locked_past_its_lease(installation, held, locked_s, monkeypatch):
-    monkeypatch.setattr("studio.executors.lease_watch.HOLD_OFF_S", PATIENCE_S)  # enough for the slowest worker
+    monkeypatch.setattr("studio.executors.supervisor.HOLD_OFF_S", PATIENCE_S)  # enough for the slowest worker
     with installation.executor(installation.slow_program(), lease_s=1.0) as executor:
         begun(installation, held)
         other = sqlite3.connect(installation.settings.data / "studio.sqlite", isolation_level=None)

@@ -91,9 +91,9 @@ def test_live_sessions_begin_a_recording_while_they_run_in_the_voice_that_is_hea
 def test_live_sessions_list_voices_as_their_cards_with_ranges(sessions, studio):
     voices = sessions.voices(studio.local)
     cards = voice_cards(studio, studio.local, "", 0.0)
-    assert [voice["id"] for voice in voices] == [card.id for card in cards]
-    safiye = next(voice for voice in voices if voice["id"] == "safiye")
-    assert (safiye["low"], safiye["high"]) == (55, 72)  # G3 to C5
+    assert [voice.id for voice in voices] == [card.id for card in cards]
+    safiye = next(voice for voice in voices if voice.id == "safiye")
+    assert (safiye.low, safiye.high) == (55, 72)  # G3 to C5
 
 
 @pytest.mark.system

@@ -8,10 +8,10 @@ import structlog
 from sqlalchemy import update
 
 from studio.errors import StudioError
-from studio.executors import leader_lock, supervisor
+from studio.executors import supervisor
 from studio.executors.ray import dispatcher as ray_dispatcher
 from studio.executors.ray.cluster import LOST, WITHDRAWN
-from studio.executors.ray.dispatcher import LOCK, Dispatcher
+from studio.executors.ray.dispatcher import LOCK, Dispatcher, acquire_lock, read_status, release_lock
 from studio.executors.ray.work import NOTHING, TROUBLE
 from studio.settings.service import ServiceSettings
 from studio.store import tasks
@@ -208,7 +208,7 @@ def test_dispatcher_kills_a_worker_once_if_it_ignores_a_cancellation(
 
 
 def test_dispatcher_kills_a_worker_with_an_expired_lease(database, dispatcher, cluster, account, monkeypatch):
-    monkeypatch.setattr("studio.executors.lease_watch.HOLD_OFF_S", 0.05)
+    monkeypatch.setattr("studio.executors.supervisor.HOLD_OFF_S", 0.05)
     task, worker = placed(database, dispatcher, cluster)
     claim(database, worker, lease_s=0.05)
     time.sleep(0.1)
@@ -282,16 +282,16 @@ def test_leader_lock_belongs_to_one_owner_until_it_expires_or_is_released(empty_
     database = open_database(empty_database_url)
     upgrade(database)
     try:
-        assert leader_lock.acquire(database, LOCK, "one", 60.0, {"nodes": 1})
-        assert not leader_lock.acquire(database, LOCK, "two", 60.0, {})
-        assert leader_lock.read_status(database, LOCK) == {"nodes": 1}
-        assert leader_lock.acquire(database, LOCK, "one", 0.01, {"nodes": 2})
+        assert acquire_lock(database, LOCK, "one", 60.0, {"nodes": 1})
+        assert not acquire_lock(database, LOCK, "two", 60.0, {})
+        assert read_status(database, LOCK) == {"nodes": 1}
+        assert acquire_lock(database, LOCK, "one", 0.01, {"nodes": 2})
         time.sleep(0.1)
-        assert leader_lock.read_status(database, LOCK) == {}
-        assert leader_lock.acquire(database, LOCK, "two", 60.0, {})
-        leader_lock.release(database, LOCK, "one")  # another process holds it
-        assert not leader_lock.acquire(database, LOCK, "one", 60.0, {})
-        leader_lock.release(database, LOCK, "two")
-        assert leader_lock.acquire(database, LOCK, "one", 60.0, {})
+        assert read_status(database, LOCK) == {}
+        assert acquire_lock(database, LOCK, "two", 60.0, {})
+        release_lock(database, LOCK, "one")  # another process holds it
+        assert not acquire_lock(database, LOCK, "one", 60.0, {})
+        release_lock(database, LOCK, "two")
+        assert acquire_lock(database, LOCK, "one", 60.0, {})
     finally:
         database.close()

@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from studio.actions.conversions.live import LiveVoice
 from studio.page.live.tab import _form
 from studio.page.page_files import page_file
 from studio.store.records.codec import plain
@@ -80,7 +81,7 @@ OPEN = """async (form) => {
   document.body.replaceChildren(live);
   live.data = form;
 }"""
-VOICE = {"id": "koguchi", "name": "Koguchi", "low": 48, "high": 72, "untrained": False}
+VOICE = LiveVoice(id="koguchi", name="Koguchi", low=48, high=72, untrained=False)
 FORM = plain(_form([VOICE]))
 AUDIBLE = 0.005
 
