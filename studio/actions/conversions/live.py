@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 from engine.conversion.settings import ConversionSettings
 from engine.cores import usable_cores
 from engine.errors import SettingsError
-from engine.live.settings import LiveSettings
+from engine.live.settings import SINGING, SPEECH, LiveSettings
 from engine.progress import no_report
 from engine.settings import from_values, refuse_unknown
 from engine.texts import ntr, numeral, tr
-from engine.units import note_number
 from studio.actions.conversions.conversion import DEMO, usable_voice_folder
 from studio.actions.recordings import origin_of_file
 from studio.actions.submission import new_task
+from studio.actions.voice_ends import VoiceEnds, card_of, ends_of
 from studio.errors import Invalid, TooMany, Unauthorised
 from studio.executors.core_shares import LIVE, CoreShares
 from studio.executors.live import Changes, LiveProcess
@@ -28,7 +28,7 @@ from studio.store.accounts import Account, account_of_id
 from studio.store.catalogue import Model, all_models, find_usable
 from studio.store.free_space import TAKE_BYTES, refuse_full_disk
 from studio.store.kinds import CONVERSION
-from studio.store.records.codec import written
+from studio.store.records.codec import Record, written
 from studio.store.records.conversion import Conversion, OutputSettings, Rendered
 from studio.store.studio import Studio
 from studio.store.tasks import submit
@@ -48,6 +48,16 @@ _BUSY = tr("This machine is busy with somebody else's live session: try again la
 _WHILE_SINGING = tuple(
     "transpose formant_shift_semitones accent consonant_protection texture wet style bypass voice record".split()
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LiveVoice(Record):
+    """A voice that can convert live. ends: its range in each style."""
+
+    id: str
+    name: str
+    untrained: bool
+    ends: Mapping[str, VoiceEnds]
 
 
 @dataclass(frozen=True)
@@ -272,21 +282,17 @@ class LiveSessions:
         if len(self._running) + len(self._opening) >= max(1, usable_cores() - 1):
             raise TooMany(_BUSY, _BUSY_RETRY_S, "live_busy")
 
-    def voices(self, account: Account) -> list[dict[str, str | int | None]]:
-        """Return the voices that can convert, in the order of their cards: {id, name, low, high, untrained}.
-
-        low, high: the ends of the range as MIDI notes; None where it is not known.
-        """
+    def voices(self, account: Account) -> list[LiveVoice]:
+        """Return the voices that can convert, in the order of their cards."""
         return [
-            {"id": model.id, "name": model.name, **_range(model), "untrained": model.is_usable_untrained}
+            self._voice(model)
             for model in sorted(all_models(self._studio.database, account), key=lambda model: model.is_demo)
             if (model.voice_key is not None or model.is_demo or model.is_usable_untrained)
             and not model.is_earlier
             and model.card.kind != "rvc"
         ]
 
-
-def _range(model: Model) -> dict[str, str | int | None]:
-    notes = model.card.vocal_range or {}
-    low, high = (note_number(notes[end]) if notes.get(end) else None for end in ("min", "max"))
-    return {"low": low, "high": high}
+    def _voice(self, model: Model) -> LiveVoice:
+        card = card_of(self._studio, model)
+        ends = {style: ends_of(model, card, style == SINGING) for style in (SINGING, SPEECH)}
+        return LiveVoice(id=model.id, name=model.name, untrained=model.is_usable_untrained, ends=ends)

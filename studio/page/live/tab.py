@@ -8,10 +8,11 @@ import gradio as gr
 
 from engine.errors import EngineError
 from engine.live.settings import LiveSettings
-from studio.actions.conversions.live import LiveSessions
+from studio.actions.conversions.live import LiveSessions, LiveVoice
 from studio.actions.voices.cards import avatar_of
 from studio.page.parts.element import element, shown
 from studio.page.parts.page import Page, Updates, Visit
+from studio.store.records.codec import plain
 
 
 class LiveTab:
@@ -37,11 +38,11 @@ class LiveTab:
         return {self.live: shown(form | {"ticket": ticket})}
 
 
-def _form(voices: Sequence[Mapping[str, object]]) -> dict[str, object]:
+def _form(voices: Sequence[LiveVoice]) -> dict[str, object]:
     """Return the voices that can convert, and the settings with their ranges."""
     settings = {
         field.name: {"value": field.default}
         | {name: field.metadata.get(name) for name in ("minimum", "maximum", "step", "meaning", "words")}
         for field in fields(LiveSettings)
     }
-    return {"voices": [{**voice, "avatar": avatar_of(str(voice["name"]))} for voice in voices], "settings": settings}
+    return {"voices": [{**plain(voice), "avatar": avatar_of(voice.name)} for voice in voices], "settings": settings}
