@@ -80,7 +80,7 @@ def with_downloads(row: dict[str, Any], made: Mapping[str, Mapping[str, str]]) -
 
 
 def put_outlines(visit: Visit, row: Mapping[str, Any], is_unfolded: bool = False) -> None:
-    """Give the take that a row shows its waveform, or all of its takes where they are seen; that of a recording is drawn
+    """Give the take that a row shows its waveform, all of its takes where they are seen; that of a recording is drawn
     once it is opened."""
     player = row["player"] or {"tracks": [], "chosen": 0}
     for place, track in enumerate(player["tracks"]):
