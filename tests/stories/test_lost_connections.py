@@ -44,7 +44,7 @@ def arrived(context, studio_page) -> Callable[[], Page]:
 
 
 def is_kept(page: Page, name: str) -> None:
-    said = f"The studio cannot be reached: {name} is kept in this browser, and sent as soon as it can be."
+    said = f"The studio cannot be reached: until it is back, this browser keeps {name} for it."
     expect(page.locator("timbre-drop")).to_contain_text(said)
 
 

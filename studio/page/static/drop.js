@@ -126,7 +126,7 @@ class Drop extends Listener {
   #kept = ({ detail }) => {
     if (!detail) return this.dataset.state === "asks" && this.#close();
     const names = detail.names.join(", ");
-    this.#ask([make("p", {}, tr("The studio cannot be reached: {names} is kept in this browser, and sent as soon as it can be.", { names }))], detail.stop);
+    this.#ask([make("p", {}, tr("The studio cannot be reached: until it is back, this browser keeps {names} for it.", { names }))], detail.stop);
   };
 
   heard = [[document, "timbre-kept", this.#kept], [document, "dragover", this.#over], [document, "drop", this.#drop], [document, "keydown", this.#key]];
