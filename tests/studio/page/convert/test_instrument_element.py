@@ -474,10 +474,11 @@ def test_instrument_snaps_the_backing_to_where_it_was_found(mixed):
 
 def test_what_is_moved_and_the_fader_of_the_recording_are_kept_for_a_project_that_is_exported(mixed):
     bring(mixed, "takes", song(1))
-    bring(mixed, "offset", 0.25)
+    move = "(data) => instrument.take({ of: 'offset', data })"
+    mixed.evaluate(move, 0.25)
     kept = "(key) => JSON.parse(localStorage['timbre-faders'])[key]"
     assert mixed.evaluate(kept, "song-1 backing")["shift_s"] == 0.25
-    bring(mixed, "offset", None)
+    mixed.evaluate(move, None)
     assert mixed.evaluate(kept, "song-1 backing")["shift_s"] == 0
     lane(mixed, "Original").get_by_label("Level of Original").fill("-6")
     assert mixed.evaluate(kept, "song-1 recording")["gain_db"] == -6
