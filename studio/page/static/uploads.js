@@ -39,14 +39,15 @@ export async function during(name, files, act) {
 
 /** Give back what was kept before the page was loaded: again({job, files} or {place, files}). */
 export async function restore(again) {
-  const found = await stored("readonly", (store) => store.getAll());
-  if (found?.length) await stored("readwrite", (store) => store.clear());
-  for (const { entry } of found ?? []) await again(entry);
+  for (const { key, entry } of (await stored("readonly", (store) => store.getAll())) ?? []) {
+    await again(entry);
+    await forget(key);
+  }
 }
 
 async function upload(asked) {
   const files = asked[1].body.getAll("files"), one = { key: crypto.randomUUID?.() ?? String(Math.random()), entry: job ?? { place: places.get(told(files[0])), files } };
-  let answer = await tried(asked);
+  let answer = isReloading ? null : await tried(asked);
   if (!answer) {
     waiting += 1;
     await keep(one);
@@ -56,8 +57,8 @@ async function upload(asked) {
     try {
       while (!answer) {
         await Promise.race([back(), stopped]);
-        answer = isReloading ? await new Promise(() => {}) : await tried(asked);
-        if (isReloading) await new Promise(() => {}); // the page after the reload sends it
+        if (!isReloading) answer = await tried(asked);
+        if (isReloading) answer = null; // the page after the reload sends it
       }
     } catch (error) {
       await forget(one.key);
