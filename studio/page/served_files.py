@@ -36,7 +36,7 @@ class PageFiles(StaticFiles):
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         """Answer a request."""
-        joined = _answer(path, Headers(scope=scope)) if scope["method"] == "GET" else None
+        joined = _answer(path, Headers(scope=scope)) if scope["method"] in ("GET", "HEAD") else None
         return joined or await super().get_response(path, scope)
 
 

@@ -60,6 +60,7 @@ def test_both_files_are_sent_packed_and_once_to_each_browser():
             again = client.get(f"/{name}", headers={"if-none-match": answer.headers["etag"]})
             assert (again.status_code, again.content) == (304, b"")
             assert client.get(f"/{name}", headers={"accept-encoding": ""}).content == answer.content
+            assert client.head(f"/{name}").headers["etag"] == answer.headers["etag"]
         assert "timbre-roll" in client.get("/roll.css").text  # each by itself is there too
         assert client.get("/nothing.js").status_code == 404
 
