@@ -72,7 +72,7 @@ def blank_page(browser: Browser, head: str, **options) -> Iterator[Page]:
 
     Fails at the end if a script failed, or the console shows an error.
     """
-    from studio.page.page_files import page_file  # loads fastapi
+    from studio.page.page_files import page_file
 
     complaints: list[str] = []
     content = f'<!doctype html><html><head><link rel="icon" href="data:,">{head}</head><body></body></html>'

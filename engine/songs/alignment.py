@@ -61,6 +61,25 @@ class Alignment:
         return round(self.offset_s * SAMPLE_RATE)
 
 
+def check_offset(given_s: object) -> float:
+    """Return an offset that was given, in seconds.
+
+    Raises
+    ------
+    SettingsError
+        If it is no number, or longer than ten minutes.
+    """
+    if isinstance(given_s, int | float) and abs(given_s) <= LARGEST_GIVEN_S:
+        return float(given_s)
+    raise SettingsError(
+        ntr(
+            "The offset must be from -{largest_given_s} to {largest_given_s} second.",
+            "The offset must be from -{largest_given_s} to {largest_given_s} seconds.",
+            largest_given_s=numeral(LARGEST_GIVEN_S, "g"),
+        )
+    )
+
+
 def align(vocal: Path | str, backing: Path | str, given_s: float | None = None, may_hold: bool = False) -> Alignment:
     """Find the position of a vocal in its backing.
 
@@ -91,14 +110,8 @@ def align(vocal: Path | str, backing: Path | str, given_s: float | None = None, 
     Alignment(offset_s=0.0, reason='found by correlation', trace_db=...)
     """
     vocal, backing = Path(vocal), Path(backing)
-    if given_s is not None and not abs(given_s) <= LARGEST_GIVEN_S:
-        raise SettingsError(
-            ntr(
-                "The offset must be from -{largest_given_s} to {largest_given_s} second.",
-                "The offset must be from -{largest_given_s} to {largest_given_s} seconds.",
-                largest_given_s=numeral(LARGEST_GIVEN_S, "g"),
-            )
-        )
+    if given_s is not None:
+        check_offset(given_s)
     sung, played = _coarse(vocal), _coarse(backing)
     if sung.peak < _SILENT:
         raise AudioError(tr('"{name}" is silent: there is no vocal to convert.', name=vocal.name))

@@ -22,11 +22,12 @@ from engine.conversion.harmony import NONE
 from engine.files import on_track, replacing
 from engine.progress import Report, no_report
 from engine.provenance.statement import Statement
+from engine.songs.alignment import check_offset
 from engine.songs.daw_project import StemTrack, daw_project
 from engine.songs.mixing import Fader
 from engine.texts import tr
 from studio.actions.account import named_file, unlike, voice_names
-from studio.actions.conversions.songs import BACKING, VOCAL, fader_of
+from studio.actions.conversions.songs import BACKING, RECORDING, VOCAL, fader_of
 from studio.actions.conversions.views import TakeView, takes_of
 from studio.actions.uploads import scratch_folder
 from studio.errors import Invalid, NotFound
@@ -141,9 +142,10 @@ def export_project(
     stems begin in the song, and takes by their voice, a number that counts through all conversions with it, and their
     name. Stems have the time reference of the recording in its session, if it has one and the timeline begins at 0.
     timeline: in place of the project's; faders: {gain_db, pan, mute, solo} of tracks, by a task's id, a blank and the
-    number of a take, or the name of a lane that sounds beside the vocal of a song; mute None: unless it is the one that
-    is heard. Raises NotFound, also if nothing of it is left, AudioError, SettingsError for faders that cannot be,
-    Invalid for a target that cannot be written, DiskFull.
+    number of a take, the name of a lane that sounds beside the vocal of a song, or "recording"; mute None: unless it is
+    the one that is heard; shift_s of a backing: how much later than in its mix the others begin. Raises NotFound, also
+    if nothing of it is left, AudioError, SettingsError for faders that cannot be, Invalid for a target that cannot be
+    written, DiskFull.
     """
     project = find_project(studio.database, account.id, project_id)
     if target.is_dir():
@@ -167,17 +169,20 @@ class _Export:
     ) -> None:  # fmt: skip
         self._studio, self._project, self._place = studio, project, scratch
         self._faders = faders
-        done = _done(project)
+        self._done = done = _done(project)
         named = voice_names(studio.database, account, done)
         counted: Counter[str] = Counter()
-        self._takes = [one for task in reversed(done) for one in _takes(task, named[task.id] or "voice", counted, dry)]
+        found = [one for task in reversed(done) for one in _takes(task, named[task.id] or "voice", counted, dry)]
+        self._takes = [replace(one, start_s=one.start_s - self._shift_s(one)) for one in found]
         self._recordings = list(self._whole(done))
         if not self._takes:
             raise NotFound(tr("Nothing of this project is left to export."), "no_results")
         lasting = [(one, seconds) for one, _, seconds in self._recordings]
         lasting += [
-            (one, _seconds(self._fetched(one))) for one in self._takes if one.lane == VOCAL
-        ]  # as its backing does
+            (one, _seconds(self._fetched(one)))
+            for one in self._takes
+            if one.lane == VOCAL or self._shift_s(one)  # as its backing does, unless it was moved
+        ]
         self._origin_s = min(one.start_s for one, _ in lasting)
         self._seconds = max(one.start_s + seconds for one, seconds in lasting) - self._origin_s
         # a backing that begins before its vocal begins the song, where that is not known to begin earlier
@@ -231,7 +236,7 @@ class _Export:
 
     def _fader(self, sound: _Sound, heard: _Sound) -> Fader:
         """Return the fader of a track; what is beside a vocal is silent unless that is heard."""
-        is_heard, given = sound.is_of(heard), self._faders.get(sound.fader_key)
+        is_heard, given = sound.is_of(heard), self._given(sound)
         if not given:
             return Fader(mute=not is_heard)
         fader = fader_of(given)
@@ -239,6 +244,17 @@ class _Export:
             return replace(fader, mute=fader.mute or not is_heard, solo=fader.solo and is_heard)
         is_said = isinstance(given, Mapping) and given.get("mute") is not None
         return fader if is_said else replace(fader, mute=not (is_heard or fader.solo))
+
+    def _given(self, sound: _Sound) -> object:
+        """Return what is given for the fader of a track; that of the recording is kept by its conversions."""
+        if sound.take:
+            return self._faders.get(sound.fader_key)
+        return next(filter(None, (self._faders.get(f"{one.id} {RECORDING}") for one in self._done)), None)
+
+    def _shift_s(self, sound: _Sound) -> float:
+        """Return how much earlier than in its mix a backing begins. Raises SettingsError for what cannot be."""
+        given = self._faders.get(sound.fader_key) if sound.lane == BACKING else None
+        return check_offset(given.get("shift_s", 0.0)) if isinstance(given, Mapping) else 0.0
 
     def _daw_project(self, tracks: list[StemTrack]) -> dict[str, bytes]:
         markers = [(one.start_s, _marker(number)) for number, one in enumerate(self._phrases, 1)]

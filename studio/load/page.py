@@ -48,12 +48,12 @@ class Costs:
 
 
 class Traffic:
-    """Counts what a page fetches."""
+    """Counts what a page fetches from the service: what it has in itself, or makes, has other addresses."""
 
     def __init__(self, session: CDPSession) -> None:
         self.requests, self.transferred, self.unpacked = 0, 0, 0
         session.send("Network.enable")
-        session.on("Network.requestWillBeSent", lambda _: self._count(requests=1))
+        session.on("Network.requestWillBeSent", lambda asked: self._count(asked["request"]["url"].startswith("http")))
         session.on("Network.loadingFinished", lambda told: self._count(transferred=told["encodedDataLength"]))
         session.on("Network.dataReceived", lambda told: self._count(unpacked=told["dataLength"]))
 

@@ -37,7 +37,7 @@ from studio.page.catalogues import VisitorLanguage, catalogue_route, language_of
 from studio.page.cookies import VisitorCookies
 from studio.page.early_scripts import EarlyScripts
 from studio.page.log_in import LogIn, LogIns, token_of_socket
-from studio.page.page_files import PageFiles
+from studio.page.served_files import PageFiles
 from studio.page.sessions import PageSessions
 from studio.page.start_mark import StartMark
 from studio.page.tabs import LIVE, TABS, tabs_of

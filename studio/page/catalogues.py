@@ -3,8 +3,6 @@
 Catalogues hold nothing of anybody, and the form to log in is in languages too, so they are for everyone.
 """
 
-import gzip
-import hashlib
 import json
 from functools import cache
 from html import escape
@@ -19,10 +17,10 @@ from studio.languages.catalogues import entries_of
 from studio.languages.known import LANGUAGES, Language, accepted, chosen_by
 from studio.languages.reading import read_in
 from studio.page.cookies import read_cookie
+from studio.page.kept_answers import KeptAnswer
 
 CATALOGUES = "/page-languages"
 COOKIE = "timbre_language"  # of the choice made in Settings; absent where the browser's language is wanted
-_CHECK_EACH_TIME = "no-cache"  # kept, and asked whether it is still the same
 
 
 def catalogue_route() -> Route:
@@ -63,25 +61,11 @@ class VisitorLanguage:
 
 async def _answer(request: Request) -> Response:
     code = request.path_params["code"]
-    if code not in LANGUAGES:
-        return Response(status_code=404)
-    body, tag = _catalogue(code)
-    headers = {"ETag": tag, "Cache-Control": _CHECK_EACH_TIME, "Vary": "Accept-Encoding"}
-    if tag in request.headers.get("if-none-match", ""):
-        return Response(status_code=304, headers=headers)
-    if "gzip" in request.headers.get("accept-encoding", ""):
-        body, headers["Content-Encoding"] = _packed(code), "gzip"
-    return Response(body, headers=headers, media_type="application/json")
+    return _catalogue(code).response(request.headers) if code in LANGUAGES else Response(status_code=404)
 
 
 @cache
-def _catalogue(code: str) -> tuple[bytes, str]:
-    """Return a catalogue as `texts.js` reads it, and its entity tag."""
+def _catalogue(code: str) -> KeptAnswer:
+    """Return a catalogue as `texts.js` reads it."""
     given = {"code": code, "plurals": LANGUAGES[code].plurals, "texts": dict(entries_of(code))}
-    body = json.dumps(given, ensure_ascii=False, separators=(",", ":")).encode()
-    return body, f'"{hashlib.sha256(body).hexdigest()[:20]}"'
-
-
-@cache
-def _packed(code: str) -> bytes:
-    return gzip.compress(_catalogue(code)[0])
+    return KeptAnswer.of(json.dumps(given, ensure_ascii=False, separators=(",", ":")), "application/json")

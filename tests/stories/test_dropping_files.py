@@ -16,7 +16,7 @@ DROP = """([place, files]) => {
   document.querySelector(place).dispatchEvent(drop);
 }"""
 KNOWN = """async ([names, tab]) => {
-  const { known } = await import("/page-files/drop.js");
+  const { known } = await import(timbreModules["drop.js"]);
   const { files, jobs } = known(names.map((name) => new File(["x"], name)), tab);
   return [files.map(({ name }) => name), jobs];
 }"""

@@ -41,7 +41,7 @@ def test_the_page_is_shown_in_the_chosen_language(new_visitor):
 
 
 SAID = """async () => {
-  const { tr, ntr, fixed, signed } = await import("/page-files/texts.js");
+  const { tr, ntr, fixed, signed } = await import(timbreModules["texts.js"]);
   const take = (count) => ntr("{count} gizmo", "{count} gizmos", { count }); // in no catalogue
   return [tr("Play {name}", { name: "Convert" }), tr("{name} is unknown here", { name: 1.5 }), take(1), take(2),
     `${fixed(8.94, 1)} s`, tr("Copy"), tr("{a} and {b}", { a: signed(0.5, 2), b: signed(-1.5, 1) })];

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 from engine.conversion.settings import ConversionSettings
 from engine.cores import usable_cores
 from engine.errors import SettingsError
-from engine.live.settings import LiveSettings
+from engine.live.settings import SINGING, SPEECH, LiveSettings
 from engine.progress import no_report
 from engine.settings import from_values, refuse_unknown
 from engine.texts import ntr, numeral, tr
-from engine.units import note_number
 from studio.actions.conversions.conversion import DEMO, usable_voice_folder
 from studio.actions.recordings import origin_of_file
 from studio.actions.submission import new_task
+from studio.actions.voice_ends import VoiceEnds, card_of, ends_of
 from studio.errors import Invalid, TooMany, Unauthorised
 from studio.executors.core_shares import LIVE, CoreShares
 from studio.executors.live import Changes, LiveProcess
@@ -50,6 +50,16 @@ _WHILE_SINGING = tuple(
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class LiveVoice(Record):
+    """A voice that can convert live. ends: its range in each style."""
+
+    id: str
+    name: str
+    untrained: bool
+    ends: Mapping[str, VoiceEnds]
+
+
 @dataclass(frozen=True)
 class Ticket:
     """What a visitor may do, once, within a minute."""
@@ -59,17 +69,6 @@ class Ticket:
     settings: LiveSettings
     record: bool
     until: float  # of time.monotonic
-
-
-@dataclass(frozen=True, kw_only=True)
-class LiveVoice(Record):
-    """A voice that can convert. low, high: the ends of its range as MIDI notes; None where it is not known."""
-
-    id: str
-    name: str
-    low: int | None
-    high: int | None
-    untrained: bool
 
 
 class LiveSession:
@@ -286,15 +285,14 @@ class LiveSessions:
     def voices(self, account: Account) -> list[LiveVoice]:
         """Return the voices that can convert, in the order of their cards."""
         return [
-            LiveVoice(id=model.id, name=model.name, untrained=model.is_usable_untrained, **_range(model))
+            self._voice(model)
             for model in sorted(all_models(self._studio.database, account), key=lambda model: model.is_demo)
             if (model.voice_key is not None or model.is_demo or model.is_usable_untrained)
             and not model.is_earlier
             and model.card.kind != "rvc"
         ]
 
-
-def _range(model: Model) -> dict[str, int | None]:
-    notes = model.card.vocal_range or {}
-    low, high = (note_number(notes[end]) if notes.get(end) else None for end in ("min", "max"))
-    return {"low": low, "high": high}
+    def _voice(self, model: Model) -> LiveVoice:
+        card = card_of(self._studio, model)
+        ends = {style: ends_of(model, card, style == SINGING) for style in (SINGING, SPEECH)}
+        return LiveVoice(id=model.id, name=model.name, untrained=model.is_usable_untrained, ends=ends)

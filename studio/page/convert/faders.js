@@ -1,8 +1,9 @@
 // Level, place and buttons of each lane, kept in this browser: over a reload, and for a project that is exported.
 //
-// Of a lane: {gain_db, pan, mute, solo}; mute: null as long as nothing was said of it. A take's key is its task and
-// its number, also where it is a harmony, and that of a lane of a song its task and its name: by these
-// studio/actions/project_exports.py knows them.
+// Of a lane: {gain_db, pan, mute, solo}; mute: null as long as nothing was said of it. Of a song's backing that was moved also
+// shift_s: how many seconds later than in the song's mix all the others begin. A take's key is its task and its number,
+// also where it is a harmony, that of a lane of a song its task and its name, and that of the recording the task of each
+// of its takes and "recording": by these studio/actions/project_exports.py knows them.
 
 const KEY = "timbre-faders", MOST_KEPT = 300; // lanes
 export const LOWEST_DB = -60, HIGHEST_DB = 12;

@@ -48,8 +48,8 @@ import { Trim } from "./trim.js";
 
 const ID = "instrument", READING = "reading";
 const PICTURE = "timbre-picture"; // where the browser keeps it
-const GUTTER = 80, MIXED_GUTTER = 148, WIDE_GUTTER = 200, NARROW_GUTTER = 48; // left of the lanes, for their names, and for faders
-const STRIP = 32, MIXED_STRIP = 40, NARROW_STRIP = 44; // height of a lane
+const GUTTER = 80, MIXED_GUTTER = 98, WIDE_GUTTER = 200, NARROW_GUTTER = 48; // left of the lanes, for their names, and for faders
+const STRIP = 32, MIXED_STRIP = 34, WIDE_STRIP = 40, NARROW_STRIP = 44; // height of a lane
 const LAYERS = { waveform: [tr("Waveform"), tr("Show the waveform")], spectrogram: [tr("Spectrogram"), tr("Show the spectrogram")], pitch: [tr("Pitch"), tr("Show the pitch")] };
 const KEYS = tr("Space plays. 0 to 9 choose a lane, B goes back to the lane before, at the same position. L repeats, E edits the pitch. Arrow keys on the picture move the cursor, Enter plays from there; + and − zoom.");
 const WELCOME = tr("Press play or the space bar, and change the lane: one performance in three voices."), DROP = tr("Drop your own vocal anywhere.");
@@ -205,8 +205,9 @@ class Instrument extends Player {
       ...beside.map((lane) => ({ ...lane, ...faderOf(lane, recording?.id ?? takes?.recording, isMixed && takes.id), begins: of(lane) - earliest, isMixed })),
       ...(takes && harmonies ? harmonies.lanes.map((lane) => ({ ...lane, key: keyOfHarmony(lane), usual: { pan: lane.pan, gain_db: lane.gain_db, mute: false }, begins: harmonies.start_s - earliest, isMixed: true })) : []),
     ];
-    const channels = this.#isWelcome || !(made.length || lanes.length) ? [] : tracks.map((track) => channelOf(track, track === first, id));
+    const channels = this.#isWelcome || !(made.length || lanes.length) ? [] : tracks.map((track) => (track === first ? channelOfRecording(track, id, made) : channelOf(track, id)));
     Object.assign(this.#mixer, { isAlone: this.#isEditing() }).set(channels, this.#isWelcome ? [] : lanes);
+    this.#mixer.keepShift(BACKING, offset.shift);
     this.toggleAttribute("data-company", this.#mixer.isThere);
     this.toggleAttribute("data-editing", this.#isEditing());
     this.toggleAttribute("data-welcome", this.#isWelcome);
@@ -432,7 +433,7 @@ class Instrument extends Player {
     const backdrop = {
       ...moved(roll, this.#offset - origin), follows: this.data.id, origin_s: origin, isClose: true, loudness: null,
       shown: roll?.shown ?? ["notes"], layers: roll || isFound ? layers : ["waveform"], wave: waves[this.chosen], label: tr("Position"), id: this.data.id, group: ID,
-      gutter: this.#narrow.matches ? NARROW_GUTTER : !isMixed ? GUTTER : this.#wide.matches ? WIDE_GUTTER : MIXED_GUTTER, stripHeight: this.#narrow.matches ? NARROW_STRIP : isMixed ? MIXED_STRIP : STRIP,
+      ...this.#sizes(isMixed),
       colour: track.avatar?.colour ?? "var(--range)",
       strips: hasLanes ? waves.map((waveform, index) => ({ waveform, isChosen: index === this.chosen, colour: this.data.tracks[index].avatar?.colour, label: this.#narrow.matches || (alone && !isMixed) ? labelOf(this.data.tracks[index]) : null })).concat(this.#beside()) : [],
     };
@@ -445,6 +446,12 @@ class Instrument extends Player {
       this.#roll.data = { ...backdrop, curves, duration_s: this.duration || 0.01 };
     }
     this.#place();
+  }
+
+  /** How wide and how high the heads of the lanes are. */
+  #sizes(isMixed) {
+    const [gutter, stripHeight] = this.#narrow.matches ? [NARROW_GUTTER, NARROW_STRIP] : !isMixed ? [GUTTER, STRIP] : this.#wide.matches ? [WIDE_GUTTER, WIDE_STRIP] : [MIXED_GUTTER, MIXED_STRIP];
+    return { gutter, stripHeight };
   }
 
   /** The strips of what is heard beside the chosen lane. */
@@ -565,10 +572,16 @@ class Instrument extends Player {
   }
 }
 
-/** A track as the mixer has it: a take has its own name there, the first is the recording. */
-function channelOf(track, isRecording, id) {
-  const key = isRecording ? `recording ${id}` : (track.key ?? `${track.label} ${id}`);
-  return { ...track, key, name: isRecording ? "recording" : `take-${key}`, label: labelOf(track), begins: track.offset_s ?? 0, isTake: true };
+/** A take as the mixer has it, under a name of its own. */
+function channelOf(track, id) {
+  const key = track.key ?? `${track.label} ${id}`;
+  return { ...track, key, name: `take-${key}`, label: labelOf(track), begins: track.offset_s ?? 0, isTake: true };
+}
+
+/** The recording as the mixer has it, which is in a project by its conversions. */
+function channelOfRecording(track, id, made) {
+  const also = [...new Set(made.map(({ task }) => task))].filter(Boolean).map((task) => `${task} recording`);
+  return { ...channelOf(track, id), key: `recording ${id}`, name: "recording", also };
 }
 
 /** What is beside a recording has the fader that it had there, until it is moved in a song, whose id is `task`. */

@@ -13,10 +13,10 @@ const METER_DB = 48; // from its lower to its upper end
 export const VOCAL = "vocal"; // the chosen take, in a mix
 
 export class Mixer {
-  // of takes: {name, key, label, url, begins, isTake}; beside them: {name, key, label, title, url, begins, usual, avatar,
+  // of takes: {name, key, label, url, begins, isTake}, of the recording also `also`; beside them: {name, key, label, title, url, begins, usual, avatar,
   // isMixed, song, next}, without a url until it is there. begins: where it is on the timeline, in seconds; usual: its fader
   // until it is moved; isMixed: whether it is in what is exported; song: the task that it is of; next: its key in the
-  // song that is converted next
+  // song that is converted next; also: keys by which a project that is exported knows it
   takes = [];
   lanes = [];
   isAlone = false; // only the chosen lane is heard
@@ -157,10 +157,16 @@ export class Mixer {
 
   /** Change a lane, which is heard at once. */
   change(lane, values) {
-    for (const key of [lane.key, lane.next]) if (key) this.#faders.put(key, values);
+    for (const key of [lane.key, lane.next, ...(lane.also ?? [])]) if (key) this.#faders.put(key, values);
     this.show();
     this.#balance();
     this.#changed();
+  }
+
+  /** Keep how many seconds later than in the mix of a song all but this lane of it begins: a project is exported so. */
+  keepShift(name, shift_s) {
+    const lane = this.lanes.find((one) => one.name === name && one.song);
+    if (lane && (this.fader(lane).shift_s ?? 0) !== shift_s) this.#faders.put(lane.key, { shift_s });
   }
 
   /** Press the button of a lane that mutes it, or releases it; what it is without being told is not told. */

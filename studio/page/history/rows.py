@@ -79,10 +79,15 @@ def with_downloads(row: dict[str, Any], made: Mapping[str, Mapping[str, str]]) -
     return row
 
 
-def put_outlines(visit: Visit, row: Mapping[str, Any]) -> None:
-    """Give the takes of a row their waveforms; that of a recording is drawn once it is opened."""
-    for track in (row["player"] or {"tracks": []})["tracks"]:
-        if "take" in track:
+def put_outlines(visit: Visit, row: Mapping[str, Any], is_unfolded: bool = False) -> None:
+    """Give the take that a row shows its waveform, all of its takes where they are seen; that of a recording is drawn
+    once it is opened."""
+    player = row["player"] or {"tracks": [], "chosen": 0}
+    for place, track in enumerate(player["tracks"]):
+        if "take" not in track:
+            continue
+        track["outline"] = ()
+        if is_unfolded or place == player["chosen"]:
             with suppress(NotFound):  # deleted in another window
                 track["outline"] = visit.do(waveform_of_take, track.get("task", row["id"]), track["take"])
 

@@ -1,6 +1,6 @@
 """The History tab: all conversions and trainings, to play, repeat, cancel and delete."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import gradio as gr
@@ -17,7 +17,7 @@ from studio.page.history.rows import STATES, TITLES, put_outlines, row_of, with_
 from studio.page.parts.element import element, shown
 from studio.page.parts.element_data import AskedOfTask
 from studio.page.parts.notice import inform, notice, silent
-from studio.page.parts.page import InTurn, Page, Updates, Visit
+from studio.page.parts.page import LATEST, InTurn, Page, Updates, Visit
 from studio.page.parts.values import Values
 from studio.page.parts.watched_task import WatchedTask
 
@@ -33,7 +33,7 @@ _REPEATED = tr("Started again with the same settings. The new task is at the top
 _PROJECTS, _WORK = tr("Projects"), tr("All work")
 _NO_PROJECT = tr("No projects yet. What you convert from a recording is a project.")
 
-_AT = 7  # of what follows the filters in the inputs: cursors, opened, made
+_AT = 7  # of what follows the filters in the inputs: cursors, opened, unfolded, made
 
 
 class HistoryTab:
@@ -69,17 +69,18 @@ class HistoryTab:
         self._filters = [self._view, self._words, self._voice, self._kind, self._state, self._since, self._until]
         self._notice = notice("history-notice")
         self._form = ProjectForm(self._page)
-        self._tasks = element("tasks", events=("asked", "download"), elem_id="history-tasks")
+        self._tasks = element("tasks", events=("asked", "download", "unfolded"), elem_id="history-tasks")
         self._made = gr.State({})  # links to takes in formats made on request, by "task track format"
         with gr.Row():
             self._newer = gr.Button(tr("Newer"), size="sm", visible=False)
             self._older = gr.Button(tr("Older"), size="sm", visible=False)
         self._cursors, self._opened = gr.State([None]), gr.State(None)
+        self._unfolded = gr.State([])  # the rows whose takes are seen
         self._active = WatchedTask(_POLL_S)
 
     def _wire(self, tab: gr.Tab) -> None:
         page = self._page
-        asked = [*self._filters, self._cursors, self._opened, self._made]
+        asked = [*self._filters, self._cursors, self._opened, self._unfolded, self._made]
         seen = [self._tasks, self._active.timer, self._newer, self._older]
         elsewhere = [page.tabs, *(page.wishes[name] for name in ("convert", "train", "voices"))]
         page.on_seen(tab, self._show_new, asked, [*seen, self._voice, self._kind, self._state], notice=self._notice)
@@ -95,6 +96,7 @@ class HistoryTab:
         acted = [*seen, *elsewhere, self._opened, *self._form.outputs]
         page.on_data(self._tasks.asked, self._act, asked, acted, notice=self._notice)
         page.on_data(self._tasks.download, self._download, asked, [*seen, self._made], notice=self._notice)
+        page.on_data(self._tasks.unfolded, self._unfold, asked, [*seen, self._unfolded], **LATEST)
         self._form.wire(self._show, asked, seen)
 
     def _rows(self, visit: Visit, asked: Sequence[Any]) -> tuple[list[dict[str, Any]], str | None]:
@@ -113,12 +115,12 @@ class HistoryTab:
             found = history_view(studio, account, visit.base_url, visit.now_s, wanted=wanted, cursor=cursor)
             rows, following = [row_of(task, preferred) for task in found.tasks], found.next_cursor
         for row in _each(rows):
-            put_outlines(visit, row)
+            put_outlines(visit, row, row["id"] in asked[_AT + 2])
         return rows, following
 
     def _show(self, visit: Visit, *asked: Any) -> Values:
-        """Return updates that show what is asked for: filters, cursors, opened, made."""
-        cursors, opened, made = asked[_AT:]
+        """Return updates that show what is asked for: filters, cursors, opened, unfolded, made."""
+        cursors, opened, _, made = asked[_AT:]
         rows, following = self._rows(visit, asked)
         for row in _each(rows):
             with_downloads(row, made or {})
@@ -141,16 +143,25 @@ class HistoryTab:
         choices: Values = {
             one: gr.Dropdown(value=filters[at], visible=is_work) for one, at in ((self._kind, 3), (self._state, 4))
         }
-        return {self._cursors: [None], self._opened: None, **choices, **self._show(visit, *filters, [None], None, {})}
+        return {
+            self._cursors: [None],
+            self._opened: None,
+            **choices,
+            **self._show(visit, *filters, [None], None, [], {}),
+        }
 
     def _show_older(self, visit: Visit, *asked: Any) -> Updates:
         cursors, following = asked[_AT], self._rows(visit, asked)[1]
         further = [*cursors, following] if following else cursors
-        return {self._cursors: further, **self._show(visit, *asked[:_AT], further, None, asked[-1])}
+        return {self._cursors: further, **self._show(visit, *asked[:_AT], further, None, [], asked[-1])}
 
     def _show_newer(self, visit: Visit, *asked: Any) -> Updates:
         back = asked[_AT][:-1] or [None]
-        return {self._cursors: back, **self._show(visit, *asked[:_AT], back, None, asked[-1])}
+        return {self._cursors: back, **self._show(visit, *asked[:_AT], back, None, [], asked[-1])}
+
+    def _unfold(self, visit: Visit, data: Mapping[str, list[str]], *asked: Any) -> Updates:
+        """Show the waveforms of the takes in these rows."""
+        return {self._unfolded: data["ids"], **self._show(visit, *asked[:-2], data["ids"], asked[-1])}
 
     def _download(self, visit: Visit, data: AskedOfTask, *asked: Any) -> Updates:
         """Make a take in another format; the player fetches it as soon as its link is there."""
@@ -173,7 +184,7 @@ class HistoryTab:
             case "delete-project":
                 delete_project(studio, account, task_id)
             case "all":
-                asked = (*asked[: _AT + 1], task_id, asked[-1])
+                asked = (*asked[: _AT + 1], task_id, *asked[-2:])
                 return {self._opened: task_id} | self._show(visit, *asked)
             case "open-project":
                 latest = project_view(studio, account, task_id, visit.base_url, visit.now_s).conversions[0]

@@ -3,6 +3,7 @@
 import { make } from "./dom.js";
 import { Plot, coloursOf, drawRange, line, nameRange, noteName, sized, toHertz, toMidi } from "./roll-drawing.js";
 import { signed, tr } from "./texts.js";
+import { estimateOf } from "./voices.js";
 
 export const LOWEST_DB = -60; // of the level meters
 const WARM_DB = -3;
@@ -93,12 +94,12 @@ export class PitchPicture {
     new ResizeObserver(() => this.draw()).observe(this.#canvas);
   }
 
-  /** Show the range of a voice: {name, low, high}, null where it is not known. */
-  show({ name, low, high }) {
+  /** Show the range of a voice: {name, low, high, estimated} as those of <timbre-fit>. */
+  show({ name, low, high, estimated }) {
     this.#range = low === null ? null : { low, high };
     this.#axis = this.#curve.length ? this.#axis : null;
     const range = this.#range && tr("{name}'s range: {low} to {high}.", { name, low: noteName(low), high: noteName(high) });
-    this.#hint.replaceChildren(...[range, tr("While you sing, your pitch and the one you hear are drawn here.")].filter(Boolean).map((text) => make("span", {}, text, " ")));
+    this.#hint.replaceChildren(...[range, range && estimateOf({ name, estimated }), tr("While you sing, your pitch and the one you hear are drawn here.")].filter(Boolean).map((text) => make("span", {}, text, " ")));
     this.draw();
   }
 

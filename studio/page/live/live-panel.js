@@ -114,6 +114,7 @@ export class LivePanel {
   #input(name, { default: value, minimum, maximum, step, words }) {
     const changed = () => {
       if (name in PRESETS.Fast) this.#markPreset();
+      if (name === "style") this.#showRange();
       this.#told.change({ [name]: this.#value(name) });
     };
     if (name === "style") return this.#pills(words, value, changed);
@@ -211,7 +212,7 @@ export class LivePanel {
 
   // ---- voices
 
-  /** Show the voices: [{id, name, low, high, avatar}], the chosen one or the first chosen. */
+  /** Show the voices: [{id, name, ends: by style, avatar}], the chosen one or the first chosen. */
   list(voices) {
     const before = this.voice ?? voices.find((one) => !one.untrained)?.id;
     this.#known = voices;
@@ -242,8 +243,12 @@ export class LivePanel {
       one.tabIndex = one.dataset.id === id ? 0 : -1;
       if (one.dataset.id === id) one.scrollIntoView({ block: "nearest", inline: "nearest" });
     }
-    const voice = this.#known.find((one) => one.id === id);
-    if (voice) this.#pitch.show(voice);
+    this.#showRange();
+  }
+
+  #showRange() {
+    const voice = this.#known.find(({ id }) => id === this.voice);
+    if (voice) this.#pitch.show(voice.ends[this.#value("style")]);
   }
 
   #key(event) {

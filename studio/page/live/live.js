@@ -1,6 +1,6 @@
 // <timbre-live>: sing, and hear the other voice.
 //
-// data: {voices: [{id, name, low, high, avatar}], settings: {name: {default, minimum, maximum, step, meaning, words}}, ticket,
+// data: {voices: [{id, name, ends: by style, avatar}], settings: {name: {default, minimum, maximum, step, meaning, words}}, ticket,
 // problem}. Tells `start` {model, settings, record}; a new `ticket` opens the WebSocket, in a worker (live-socket.js). What
 // the service says is in studio/http/routes/live.py. Keys: 1 to 9 choose a voice, B switches the bypass, space and Enter
 // start and stop.

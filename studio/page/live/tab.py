@@ -1,7 +1,7 @@
 """The Live tab: sing into the microphone, and hear the other voice."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import gradio as gr
@@ -58,4 +58,4 @@ class LiveTab:
 
 def _form(voices: Sequence[LiveVoice]) -> _Form:
     settings = {one.name: shown_setting(one) for one in fields(LiveSettings)}
-    return _Form(voices=[_Singer(**asdict(one), avatar=avatar_of(one.name)) for one in voices], settings=settings)
+    return _Form(voices=[_Singer(**vars(one), avatar=avatar_of(one.name)) for one in voices], settings=settings)

@@ -12,7 +12,7 @@ from starlette.datastructures import Headers
 
 from engine.texts import Speaker, Text
 from studio.page.catalogues import language_script
-from studio.page.page_files import styles
+from studio.page.served_files import SCRIPTS, STYLES
 from studio.store.records.codec import plain
 
 FILES = "/page-files"
@@ -74,8 +74,9 @@ def shown(data: object) -> str:
 def first_scripts(path_prefix: str) -> Callable[[Headers], str]:
     """Return what makes the scripts, for a request, of a page under this path that must run before Gradio's."""
     files = path_prefix + FILES
-    early = f'<script src="{files}/frames.js"></script>' + "".join(
-        f'<link rel="preload" as="style" href="{files}/{name}">' for name in styles()
+    early = (
+        f'<script src="{files}/frames.js"></script>'
+        f'<link rel="preload" as="style" href="{files}/{STYLES}"><link rel="modulepreload" href="{files}/{SCRIPTS}">'
     )
 
     def scripts(headers: Headers) -> str:
@@ -88,9 +89,9 @@ def head(path_prefix: str) -> str:
     """Return the elements' part of the head of a page under this path."""
     files = path_prefix + FILES
     return (
-        f'<link rel="stylesheet" href="{files}/page.css">'
+        f'<link rel="stylesheet" href="{files}/{STYLES}">'
         f'<link rel="icon" href="{files}/icon.svg" type="image/svg+xml">'
         f'<link rel="apple-touch-icon" href="{files}/icon-192.png">'
         f'<link rel="manifest" href="{files}/app.webmanifest">'
-        f'<script type="module" src="{files}/elements.js"></script>'
+        f'<script type="module" src="{files}/{SCRIPTS}"></script>'
     )

@@ -1,10 +1,12 @@
 // <timbre-drop>: files that are dropped anywhere go where they belong: a vocal, a vocal with its backing, several
 // recordings, a folder, a zip of recordings, a voice, a model of RVC. It asks only where several things can be done.
-// A place that takes files itself keeps what is dropped on it.
+// A place that takes files itself keeps what is dropped on it. It tells of files that wait for the studio, and gives those
+// back that waited before a reload.
 
 import { Listener, make } from "./dom.js";
 import { compare, give, untilThere } from "./places.js";
 import { tr } from "./texts.js";
+import { during, restore } from "./uploads.js";
 
 const VOICE = /\.voice\.zip$|\.(pth|onnx|index)$/i, ZIP = /\.zip$/i;
 // as engine/audio/containers.py lists them
@@ -92,12 +94,16 @@ async function filesOf({ items }) {
   return found.filter(({ name }) => !name.startsWith("."));
 }
 
+let isRestored = false;
+
 class Drop extends Listener {
   #still = 0;
 
   connectedCallback() {
     super.connectedCallback();
     this.setAttribute("role", "status");
+    if (!isRestored) restore(({ job, place, files }) => (job ? this.#do(job, files) : this.#give(place, files)));
+    isRestored = true;
   }
 
   #over = (event) => {
@@ -117,7 +123,13 @@ class Drop extends Listener {
 
   #key = (event) => event.key === "Escape" && this.dataset.state === "asks" && this.#close();
 
-  heard = [[document, "dragover", this.#over], [document, "drop", this.#drop], [document, "keydown", this.#key]];
+  #kept = ({ detail }) => {
+    if (!detail) return this.dataset.state === "asks" && this.#close();
+    const names = detail.names.join(", ");
+    this.#ask([make("p", {}, tr("The studio cannot be reached: until it is back, this browser keeps {names} for it.", { names }))], detail.stop);
+  };
+
+  heard = [[document, "timbre-kept", this.#kept], [document, "dragover", this.#over], [document, "drop", this.#drop], [document, "keydown", this.#key]];
 
   #take(given) {
     const tab = tabNow(), { files, jobs } = known(given, tab);
@@ -134,11 +146,17 @@ class Drop extends Listener {
 
   #do(job, files) {
     this.#close();
-    Promise.resolve(JOBS[job][1](files)).catch(() => this.#ask([make("p", {}, tr("The page was not ready for that. Drop it again."))]));
+    return during(job, files, () => JOBS[job][1](files)).catch(this.#missed);
   }
 
-  #ask(content) {
-    this.#show("asks", ...content, make("button", { type: "button", class: "job", onclick: () => this.#close() }, tr("Cancel")));
+  #give(place, files) {
+    return give(place, files).catch(this.#missed);
+  }
+
+  #missed = () => this.#ask([make("p", {}, tr("The page was not ready for that. Drop it again."))]);
+
+  #ask(content, stop = () => {}) {
+    this.#show("asks", ...content, make("button", { type: "button", class: "job", onclick: () => (stop(), this.#close()) }, tr("Cancel")));
   }
 
   #show(state, ...content) {

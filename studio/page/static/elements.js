@@ -1,6 +1,7 @@
 // The elements of the page. Each is a module that defines one custom element.
 import "./fields.js";
 import "./restart.js";
+import "./uploads.js";
 import "./returning.js";
 import "./address.js";
 import "./audio-files.js";

@@ -1,11 +1,14 @@
 // Giving files to the fields of the page that take some.
 
+import { isWaiting } from "./uploads.js";
+
 const LOOK_MS = 30, PATIENCE_MS = 30_000;
 const FREED_BY = { "#convert-drop": "#convert-change, #convert-give-up" }; // a place that has a recording already
 
 /** Return what `found` returns, once that is something, or nothing. Throws where that takes too long. */
 export async function untilThere(found, isThere = true) {
-  for (const began = performance.now(); Boolean(found()) !== isThere; ) {
+  for (let began = performance.now(); Boolean(found()) !== isThere; ) {
+    if (isWaiting()) began = performance.now(); // nothing comes until the studio is back
     if (performance.now() - began > PATIENCE_MS) throw new Error(String(found));
     await new Promise((done) => setTimeout(done, LOOK_MS));
   }

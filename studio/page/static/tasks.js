@@ -7,7 +7,8 @@
 // open: id or null, empty: text, select: whether rows can be selected, to compare two and to delete several; not those
 // that are active}.
 // An action with a question asks for confirmation. Sends `asked` {id, action}, for several {ids, action: "delete"}, for
-// all rows of a project {id, action: "all"}, and `download` {id, index, label} of the player.
+// all rows of a project {id, action: "all"}, `download` {id, index, label} of the player, and `unfolded` {ids} of the rows that
+// are open, where a take has no waveform yet.
 // A row stays open and playing while its data are unchanged.
 
 import { avatar } from "./avatar.js";
@@ -55,6 +56,11 @@ class Tasks extends Listener {
   disconnectedCallback() {
     super.disconnectedCallback();
     this.#listening.quiet();
+  }
+
+  /** Ask for the waveforms of what is seen now. */
+  unfold() {
+    tell(this, "unfolded", { ids: this.#all.filter((row) => row.isOpen).map(({ id }) => id) });
   }
 
   /** Play the chosen take of a task, or stop it. */
@@ -138,6 +144,10 @@ class Row {
     this.#play.querySelector("path").setAttribute("d", plays ? STOP : PLAY);
   }
 
+  get isOpen() {
+    return this.#is_open;
+  }
+
   get isSelected() {
     return this.#box.checked;
   }
@@ -193,6 +203,7 @@ class Row {
 
   #turn() {
     this.open(!this.#is_open);
+    if (this.#is_open && this.#task.player?.tracks.some(({ outline }) => outline?.length === 0)) this.#owner.unfold();
   }
 
   #showHead() {

@@ -13,6 +13,7 @@ import soundfile
 
 from engine.audio.files import AudioWriter
 from engine.audio.session_metadata import SessionPlace, place_of
+from engine.errors import SettingsError
 from engine.provenance.statement import Statement
 from engine.provenance.verification import statement_of
 from studio.actions.analyses import start_analysis
@@ -114,6 +115,21 @@ def test_export_project_has_the_faders_of_its_takes(studio, song, tmp_path):
     assert tracks["Kathleen take 1"].find("Pan").get("value") == "0.25"
 
 
+def test_export_project_has_the_fader_of_its_recording_which_all_its_conversions_keep(studio, song, tmp_path):
+    conversions = [one.id for one in project_view(studio, studio.local, song, "", 0.0).conversions]
+    faders = {  # as the page keeps it with the takes that there were: of the newest it counts
+        f"{conversions[-1]} recording": {"gain_db": -9.0, "pan": 0.0, "mute": None, "solo": False},
+        f"{conversions[0]} recording": {"gain_db": -6.0, "pan": 0.5, "mute": False, "solo": False},
+    }
+    for given, gain_db, is_heard in ((faders, -6, True), (dict([next(iter(faders.items()))]), -9, False)):
+        with zipfile.ZipFile(export_project(studio, studio.local, song, tmp_path, faders=given)) as archive:
+            project = fromstring(archive.read("project.xml"))
+        [channel] = [one.find("Channel") for one in project.iter("Track") if one.get("name") == "recording"]
+        assert float(channel.find("Volume").get("value")) == pytest.approx(10 ** (gain_db / 20))
+        assert channel.find("Pan").get("value") == ("0.75" if is_heard else "0.5")
+        assert ("recording" in heard(project)) == is_heard
+
+
 @pytest.fixture
 def mixed(studio, recording, complete_task, tmp_path) -> tuple[str, list[str]]:
     """The id of a project, and of its two songs: a vocal of 1 s that begins 0.5 s later than its backing of 2 s."""
@@ -177,6 +193,31 @@ def test_export_project_places_a_song_where_its_backing_begins(studio, mixed, tm
         assert sung[8_100:23_900].any()
         assert not sung[24_000:].any()
         assert np.abs(played - 0.2).max() < 1e-4
+
+
+MOVED = [(0.75, 2.75, 0.0, 1.25), (-1.0, 3.0, 1.0, 0.5)]  # by how much, how long all is then, and what begins where
+
+
+@pytest.mark.parametrize(("shift_s", "seconds", "backing_s", "sung_s"), MOVED)
+def test_export_project_has_a_backing_where_it_was_moved(studio, mixed, tmp_path, shift_s, seconds, backing_s, sung_s):
+    project, (_, last) = mixed
+    faders = {f"{last} backing": {"gain_db": 0.0, "pan": 0.0, "mute": None, "solo": False, "shift_s": shift_s}}
+    exported = export_project(studio, studio.local, project, tmp_path / "Song.dawproject", faders=faders)
+    with zipfile.ZipFile(exported) as archive:
+        stems = {name.rpartition(" - ")[2]: archive.read(name) for name in archive.namelist() if name[:5] == "stems"}
+        clips = fromstring(archive.read("project.xml")).iter("Clip")
+        assert {one.get("duration") for one in clips} == {f"{2 * seconds:g}"}  # in beats
+    assert {soundfile.info(io.BytesIO(one)).duration for one in stems.values()} == {seconds}
+    for name, begins_s, lasts_s in ((BACKED, backing_s, 2.0), ("recording.wav", sung_s, 1.0)):
+        sounding = np.flatnonzero(np.atleast_2d(soundfile.read(io.BytesIO(stems[name]))[0].T).any(axis=0))
+        assert sounding[[0, -1]] / 16_000 == pytest.approx([begins_s, begins_s + lasts_s], abs=0.01)
+
+
+@pytest.mark.parametrize("shift_s", [601.0, float("nan"), "far"])
+def test_export_project_refuses_a_backing_that_is_moved_too_far(studio, mixed, tmp_path, shift_s):
+    project, (_, last) = mixed
+    with pytest.raises(SettingsError, match="The offset must be from -600 to 600 seconds"):
+        export_project(studio, studio.local, project, tmp_path, faders={f"{last} backing": {"shift_s": shift_s}})
 
 
 def test_export_project_states_only_of_lanes_that_are_synthetic_that_they_are(studio, mixed, tmp_path):

@@ -23,10 +23,8 @@ GERMAN = {"Convert": "Umwandeln", ("{count} take", "{count} takes"): ("{count} T
 def german(tmp_path) -> Iterator[None]:
     with catalogue(tmp_path, "de", GERMAN):
         catalogues._catalogue.cache_clear()
-        catalogues._packed.cache_clear()
         yield
     catalogues._catalogue.cache_clear()
-    catalogues._packed.cache_clear()
 
 
 def test_catalogue_route_sends_the_texts_and_plurals_of_a_language(german):

@@ -12,6 +12,7 @@ from engine.errors import SettingsError
 from studio.actions.conversions.live import LiveSessions
 from studio.actions.conversions.takes import result_view
 from studio.actions.history import history_view
+from studio.actions.voice_ends import range_of
 from studio.actions.voices.cards import voice_cards
 from studio.errors import Invalid, NotFound, TooMany, Unauthorised, Unavailable
 from studio.store.accounts import account_prefix
@@ -88,12 +89,17 @@ def test_live_sessions_begin_a_recording_while_they_run_in_the_voice_that_is_hea
     assert soundfile.info(kept).duration == pytest.approx(2 * GIVEN["block_ms"] / 1000)
 
 
-def test_live_sessions_list_voices_as_their_cards_with_ranges(sessions, studio):
+def test_live_sessions_list_voices_as_their_cards_with_the_ranges_that_a_recording_is_fitted_to(sessions, studio):
     voices = sessions.voices(studio.local)
     cards = voice_cards(studio, studio.local, "", 0.0)
     assert [voice.id for voice in voices] == [card.id for card in cards]
-    safiye = next(voice for voice in voices if voice.id == "safiye")
-    assert (safiye.low, safiye.high) == (55, 72)  # G3 to C5
+    for voice in voices:
+        for style, is_sung in (("melodic", True), ("spoken", False)):
+            assert voice.ends[style] == range_of(studio, studio.local, voice.id, is_sung)
+    by_id = {voice.id: voice.ends for voice in voices}
+    safiye, everett = by_id["safiye"]["melodic"], by_id["everett"]["melodic"]
+    assert (safiye.low, safiye.high, safiye.estimated) == (55, 72, None)  # G3 to C5
+    assert everett.estimated == "sung"  # who only speaks in the recordings
 
 
 @pytest.mark.system

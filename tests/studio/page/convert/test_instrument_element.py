@@ -472,6 +472,18 @@ def test_instrument_snaps_the_backing_to_where_it_was_found(mixed):
     assert mixed.evaluate("instrument.wishes.shift_s ?? 0") == 0
 
 
+def test_what_is_moved_and_the_fader_of_the_recording_are_kept_for_a_project_that_is_exported(mixed):
+    bring(mixed, "takes", song(1))
+    move = "(data) => instrument.take({ of: 'offset', data })"
+    mixed.evaluate(move, 0.25)
+    kept = "(key) => JSON.parse(localStorage['timbre-faders'])[key]"
+    assert mixed.evaluate(kept, "song-1 backing")["shift_s"] == 0.25
+    mixed.evaluate(move, None)
+    assert mixed.evaluate(kept, "song-1 backing")["shift_s"] == 0
+    lane(mixed, "Original").get_by_label("Level of Original").fill("-6")
+    assert mixed.evaluate(kept, "song-1 recording")["gain_db"] == -6
+
+
 def song(number: int, *more: dict[str, Any]) -> dict[str, Any]:
     """A song of the recording with its backing, and further takes."""
     track = {"task": f"song-{number}", "take": 1, "key": f"song-{number} 1", "label": "Kerstin", "song": True}

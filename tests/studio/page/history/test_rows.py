@@ -126,16 +126,23 @@ class Outlines:
         return (task, take)
 
 
-def test_put_outlines_gives_takes_their_waveforms_in_the_colour_of_their_voice():
+def test_put_outlines_gives_the_take_that_is_shown_its_waveform_and_once_they_are_seen_all_of_them():
     visit: Any = Outlines()
     row = row_of(TASK)
     put_outlines(visit, row)
-    tracks = row["player"]["tracks"]
-    assert [track.get("outline") for track in tracks] == [None, ("a1", 1), ("a1", 2)]  # not of the recording
+    tracks, shown = row["player"]["tracks"], row["player"]["chosen"]
+    assert [track.get("outline") for track in tracks] == [
+        None,
+        *(("a1", one) if one == shown else () for one in (1, 2)),
+    ]
     assert [track["avatar"].initials if "avatar" in track else None for track in tracks] == [None, "M", "M"]
+    put_outlines(visit, row, is_unfolded=True)
+    assert [track.get("outline") for track in tracks] == [None, ("a1", 1), ("a1", 2)]  # not of the recording
     project = project_row(SONG | {"conversions": [TASK]}, "wav")
     put_outlines(visit, project)
     heard = project["player"]["tracks"]
+    assert [track.get("outline") for track in heard] == [None, (), ()]  # it shows none
+    put_outlines(visit, project, is_unfolded=True)
     assert [track.get("outline") for track in heard] == [None, ("a1", 1), ("a1", 2)]
 
 

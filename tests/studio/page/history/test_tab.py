@@ -208,6 +208,9 @@ def test_history_tab_shows_what_changed_between_takes_of_a_project(studio_page, 
     compared = page.get_by_role("group", name="Selected").locator(".change")
     expect(compared).to_have_text(["Key +7 \N{MINUS SIGN}3", "Voice strength 1 0.8"])
     project.locator("> .line .task-head").click()
+    lanes = project.locator("timbre-player .lane path")  # of the recording and its takes, each drawn once it is seen
+    for place in (1, 2):
+        expect(lanes.nth(place)).to_have_attribute("d", re.compile(".{500}"))
     project.get_by_role("button", name="Delete", exact=True).click()
     project.locator(".sure").click()
     expect(project).to_have_count(0)

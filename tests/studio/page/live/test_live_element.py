@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from studio.actions.conversions.live import LiveVoice
+from studio.actions.voice_ends import VoiceEnds
 from studio.page.live.tab import _form
 from studio.page.page_files import page_file
 from studio.store.records.codec import plain
@@ -81,7 +82,11 @@ OPEN = """async (form) => {
   document.body.replaceChildren(live);
   live.data = form;
 }"""
-VOICE = LiveVoice(id="koguchi", name="Koguchi", low=48, high=72, untrained=False)
+ENDS = {
+    "melodic": VoiceEnds(name="Koguchi", low=48, high=72, estimated=None),
+    "spoken": VoiceEnds(name="Koguchi", low=45, high=60, estimated="spoken"),
+}
+VOICE = LiveVoice(id="koguchi", name="Koguchi", untrained=False, ends=ENDS)
 FORM = plain(_form([VOICE]))
 AUDIBLE = 0.005
 
@@ -338,3 +343,10 @@ def test_test_tone_sounds_on_the_chosen_output_and_ends(page):
 def test_guide_leads_to_the_lesson_on_cables(page, address):
     guide = page.get_by_role("link", name="Into OBS, Discord or a call")
     expect(guide).to_have_attribute("href", f"{address}/learn/live.html#into-obs-discord-or-a-call")
+
+
+def test_the_range_of_a_voice_is_the_one_where_it_does_what_is_done(page):
+    hint = page.locator(".pitch p")
+    expect(hint).to_contain_text("Koguchi's range: C3 to C5. While you sing")
+    page.get_by_role("button", name="Speech").click()
+    expect(hint).to_contain_text("Koguchi's range: A2 to C4. Only singing of Koguchi was recorded")
