@@ -1,6 +1,7 @@
 """How much a database does for an operation, by its own count, which does not depend on what else the machine does."""
 
-from collections.abc import Callable, Iterator
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,7 @@ from sqlalchemy import Connection, Engine, event
 
 from studio.store.database import Database
 
+Given = Any  # parameters of a statement, as its driver takes them
 _EVERY_STEPS = 10  # as often SQLite tells of its steps
 _PASSED_OVER = ("Rows Removed by Filter", "Rows Removed by Index Recheck", "Rows Removed by Join Filter")
 
@@ -25,7 +27,7 @@ def work_of(database: Database, act: Callable[[], object]) -> Work:
     """Count what the database does for `act`."""
     statements, steps = 0, 0
 
-    def count(connection: Connection, statement: str, parameters: Any) -> None:
+    def count(connection: Connection, statement: str, parameters: Given) -> None:
         nonlocal statements, steps
         statements += 1
         if not database.is_sqlite and _has_plan(statement):
@@ -53,7 +55,7 @@ def plans(database: Database, act: Callable[[], object]) -> list[str]:
     explained: list[str] = []
     word = "EXPLAIN QUERY PLAN" if database.is_sqlite else "EXPLAIN"
 
-    def explain(connection: Connection, statement: str, parameters: Any) -> None:
+    def explain(connection: Connection, statement: str, parameters: Given) -> None:
         if _has_plan(statement):
             rows = connection.exec_driver_sql(f"{word} {statement}", parameters).all()
             explained.append("\n".join(str(row[-1]) for row in rows))
@@ -67,7 +69,7 @@ def _has_plan(statement: str) -> bool:
     return statement.lstrip().upper().startswith(("SELECT", "UPDATE", "INSERT", "DELETE", "WITH"))
 
 
-def _rows(plan: dict[str, Any]) -> int:
+def _rows(plan: Mapping[str, Any]) -> int:
     """Rows that a step of a plan and those below it gave and passed over."""
     own = plan["Actual Rows"] + sum(plan.get(name, 0) for name in _PASSED_OVER)
     return round(own * plan["Actual Loops"]) + sum(_rows(one) for one in plan.get("Plans", ()))
@@ -78,11 +80,11 @@ def _engines(database: Database) -> list[Engine]:
 
 
 @contextmanager
-def _noted(database: Database, note: Callable[[Connection, str, Any], None]) -> Iterator[None]:
+def _noted(database: Database, note: Callable[[Connection, str, Given], None]) -> Iterator[None]:
     """Call `note` before each statement, but not for those that it makes itself."""
     is_noting = False
 
-    def told(connection: Connection, cursor: Any, statement: str, parameters: Any, *rest: Any) -> None:
+    def told(connection: Connection, cursor: object, statement: str, parameters: Given, *rest: object) -> None:
         nonlocal is_noting
         if is_noting:
             return
@@ -100,10 +102,10 @@ def _noted(database: Database, note: Callable[[Connection, str, Any], None]) -> 
 def _stepping(database: Database, step: Callable[[], None]) -> Iterator[None]:
     """Call `step` after every `_EVERY_STEPS` steps of SQLite."""
 
-    def begin(connection: Any, *rest: Any) -> None:
+    def begin(connection: sqlite3.Connection, *rest: object) -> None:
         connection.set_progress_handler(step, _EVERY_STEPS)
 
-    def end(connection: Any, *rest: Any) -> None:
+    def end(connection: sqlite3.Connection | None, *rest: object) -> None:
         if connection is not None:  # it was closed instead
             connection.set_progress_handler(None, 0)
 
