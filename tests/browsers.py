@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 from engine.errors import EngineError
 from studio.load import chromium
 from studio.load.trial_service import TrialService
+from tests.waiting import WORK_MS
 
 SCREENSHOTS = Path(__file__).parents[1] / ".screenshots"
 FIRST_STORIES = (
@@ -20,7 +21,6 @@ FIRST_STORIES = (
 LANGUAGE = "en-GB"
 WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 WITHOUT_SCROLL_BARS = ["--hide-scrollbars"]  # Playwright's own wish: Windows and Linux show them
-PATIENCE_MS = 60_000  # for everything but the engine's work, on a busy machine
 # logged by pages that are closed with open streams, and by gradio for files that are not audio
 HARMLESS = (
     *("AbortError", "Connection errored out", "net::ERR_ABORTED", "ERR_CONNECTION_REFUSED", "Waveform load error"),
@@ -47,7 +47,7 @@ def studio_page(service) -> TrialService:
 @pytest.fixture(scope="module")  # its event loop must not run during other modules' tests
 def browser() -> Iterator[Browser]:
     """Debian's chromium, without a window."""
-    expect.set_options(timeout=PATIENCE_MS)
+    expect.set_options(timeout=WORK_MS)
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(
             executable_path=chromium_program(),
@@ -78,7 +78,7 @@ def blank_page(browser: Browser, head: str, **options) -> Iterator[Page]:
     content = f'<!doctype html><html><head><link rel="icon" href="data:,">{head}</head><body></body></html>'
     context = browser.new_context(**{"viewport": {"width": 1200, "height": 800}} | options)
     page = context.new_page()
-    page.set_default_timeout(PATIENCE_MS)
+    page.set_default_timeout(WORK_MS)
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
     page.route("**/page-files/*", lambda route: route.fulfill(path=page_file(route.request.url.rpartition("/")[2])))
@@ -102,7 +102,7 @@ def new_visitor(browser, studio_page) -> Iterator[Callable[..., Page]]:
         context = browser.new_context(**{"viewport": WIDE, "locale": LANGUAGE, "accept_downloads": True} | options)
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(PATIENCE_MS)
+        page.set_default_timeout(WORK_MS)
         page.on("pageerror", lambda error: complaints.append(f"script: {error}"))
         page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
         page.on("request", lambda asked: complaints.append(f"outside: {asked.url}") if _outside(asked.url) else None)

@@ -15,12 +15,12 @@ from playwright.sync_api import Page, expect, sync_playwright
 
 from studio.load.trial_service import trial_service
 from tests.browsers import chromium_program
+from tests.waiting import WORK_MS
 
 ROOT = Path(__file__).parents[1]
 PICTURES = ROOT / "studio" / "page" / "pictures"
 STAMP = "Version"  # of the text in each picture
 SIZE = {"width": 1280, "height": 720}
-WORK_MS = 240_000
 _COLOURS = 256
 _SETTLED_MS = 1500  # for what fades in
 _VOICE = "Koguchi"

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from studio.load.waiting import PATIENCE_S, wait_until
+from studio.load.waiting import PATIENCE_S, WORK_MS, wait_until
 
-__all__ = ["PATIENCE_S", "OwnClock", "in_threads", "wait_until"]
+__all__ = ["PATIENCE_S", "WORK_MS", "OwnClock", "in_threads", "wait_until"]
 T = TypeVar("T")
 
 

@@ -1,11 +1,12 @@
 """Between a sound device and a converter: sound waits here as briefly as it can, and is dropped rather than queued."""
 
+import gc
 import os
 import threading
 import time
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -57,8 +58,10 @@ class DevicePipe:
         self._ends = False
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="live conversion", daemon=True)
+        self._searched = ExitStack()
 
     def __enter__(self) -> "DevicePipe":
+        self._searched.enter_context(short_searches())
         self._thread.start()
         return self
 
@@ -67,6 +70,7 @@ class DevicePipe:
             self._ends = True
             self._lock.notify()
         self._thread.join(5.0)
+        self._searched.close()
 
     @property
     def failure(self) -> BaseException | None:
@@ -186,3 +190,22 @@ def real_time() -> Iterator[None]:
     finally:
         if before is not None:
             os.sched_setscheduler(0, *before)
+
+
+@contextmanager
+def short_searches() -> Iterator[None]:
+    """Leave what there is by now out of Python's searches for garbage for a while: through all of it one takes 0.1 s,
+    in which nothing is converted.
+
+    >>> with short_searches():
+    ...     print("in time")  # what must not be late
+    in time
+    """
+    is_first = not gc.get_freeze_count()  # otherwise somebody has left it out for longer
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        if is_first:
+            gc.unfreeze()

@@ -100,7 +100,7 @@ def _serve(
 
     import torch
 
-    from engine.live.pipe import real_time
+    from engine.live.pipe import real_time, short_searches
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the service ends us
     torch.set_num_threads(1)
@@ -110,7 +110,7 @@ def _serve(
         except EngineError as error:
             pipe.send(("error", str(error)))
             return
-        with suppress(EOFError, OSError):
+        with suppress(EOFError, OSError), short_searches():
             while True:
                 kind, given = pipe.recv()
                 try:

@@ -21,8 +21,9 @@ import engine
 from engine import Audio, read_audio, write_audio
 from engine.research.benchmark.mixes import chords
 from studio.load.chromium import new_page
-from studio.load.page import WORK_MS, until_made
+from studio.load.page import until_made
 from studio.load.trial_service import trial_service
+from studio.load.waiting import WORK_MS
 
 SAMPLES = Path(engine.__path__[0]) / "samples"
 RECORDINGS = [SAMPLES / "singing.flac", SAMPLES / "speech.flac", SAMPLES / "foreign" / "singing-high.flac"]

@@ -20,8 +20,8 @@ from engine.errors import EngineError
 from engine.provenance.installation import VARIABLES as PREFIX
 from studio.executors.process import environment_of
 from studio.executors.ray.executor import ray_environment
+from studio.load.waiting import PATIENCE_S
 
-STARTED_WITHIN_S = 180.0
 _LOOK_S = 0.2
 _TRIES = 3  # to start a node: Ray gives its processes a short time, which a busy machine may not have
 _FIRST_PORT, _LAST_PORT = 2000, 9900  # below what Ray gives its workers
@@ -109,7 +109,7 @@ def trial_cluster(folder: Path, nodes: int = 2, cpus: int = 1, **environment: st
 def _started(arguments: Sequence[str], environment: dict[str, str], log: Path) -> TrialNode:
     for _ in range(_TRIES):
         node = _begun(arguments, environment, log)
-        end_s = time.monotonic() + STARTED_WITHIN_S
+        end_s = time.monotonic() + PATIENCE_S
         while node.process.poll() is None and time.monotonic() < end_s:
             if _STARTED in log.read_text(errors="replace"):
                 return node

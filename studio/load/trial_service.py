@@ -18,12 +18,12 @@ from engine.errors import EngineError
 from engine.provenance.installation import HOME_VARIABLE
 from engine.provenance.installation import VARIABLES as PREFIX
 from studio.errors import NotFound
+from studio.load.waiting import PATIENCE_S
 from studio.settings.service import ServiceConstants
 from studio.store.accounts import LOCAL, create_account, find_account, local_account
 from studio.store.database import Database, database_url, open_database
 from studio.store.tokens import create_token
 
-STARTED_WITHIN_S = 120.0  # on a busy machine
 ENDED_WITHIN_S = 40.0
 _LOOK_S = 0.1
 Chosen = dict[str, str | int | float]  # settings of a service, and its constants
@@ -111,7 +111,7 @@ def _free_port() -> int:
 
 
 def _wait_until_it_answers(service: TrialService) -> None:
-    end_s = time.monotonic() + STARTED_WITHIN_S
+    end_s = time.monotonic() + PATIENCE_S
     while not _answers(service.base_url):
         if service.process.poll() is not None or time.monotonic() > end_s:
             said = service.log.read_text(encoding="utf-8", errors="replace")

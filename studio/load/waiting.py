@@ -6,6 +6,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 PATIENCE_S = 600.0
+WORK_MS = 1000 * PATIENCE_S  # as browsers take it
 _LOOK_S = 0.02
 
 

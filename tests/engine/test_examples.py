@@ -63,7 +63,7 @@ CALLED_BY_USERS = {
     "features.retrieval": ("nearest_frames",),
     "live.converter": ("LiveConverter",),
     "live.delay_measurement": ("expected_delay_s", "measure_live", "warm_up"),
-    "live.pipe": ("ask_for_real_time", "real_time"),
+    "live.pipe": ("ask_for_real_time", "real_time", "short_searches"),
     "live.session": ("convert_recording", "live_statement"),
     "research.demonstrations.content_plots": ("plot_perturbation_trial", "plot_speaker_probes"),
     "plots.recording": ("look_at", "plot_file", "plot_recording"),

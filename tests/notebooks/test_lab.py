@@ -15,10 +15,9 @@ import pytest
 from playwright.sync_api import Locator, Page, sync_playwright
 
 from studio.settings.environment import HOME_VARIABLE
-from tests.waiting import PATIENCE_S, wait_until
+from tests.waiting import PATIENCE_S, WORK_MS, wait_until
 
 ROOT = Path(__file__).parents[2]
-PATIENCE_MS = 120_000
 
 pytestmark = pytest.mark.slow
 
@@ -77,7 +76,7 @@ def page(lab) -> Iterator[Page]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         opened = browser.new_page(viewport={"width": 1300, "height": 2400})
-        opened.set_default_timeout(PATIENCE_MS)
+        opened.set_default_timeout(WORK_MS)
         opened.on("request", lambda asked: None if asked.url.startswith(inside) else outside.append(asked.url))
         opened.goto(lab)
         yield opened
@@ -90,7 +89,7 @@ def changes(picture: Locator, act: Callable[[], object]) -> None:
     before = picture.get_attribute("src")
     act()
     picture.page.wait_for_function(
-        "before => document.querySelector('img.jupyter-widgets').src !== before", arg=before, timeout=PATIENCE_MS
+        "before => document.querySelector('img.jupyter-widgets').src !== before", arg=before, timeout=WORK_MS
     )
 
 

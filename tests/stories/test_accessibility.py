@@ -8,11 +8,11 @@ from playwright.sync_api import Page, expect
 
 import engine
 from studio.page.tabs import TABS
+from tests.waiting import WORK_MS
 
 SAMPLES = Path(engine.__path__[0]) / "samples"
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 WIDE, PHONE = {"width": 1280, "height": 720}, {"width": 390, "height": 844}
-WORK_MS = 120_000
 FOUND = """async () => {
   const rules = { "label-content-name-mismatch": { enabled: true } };
   const found = await axe.run(document, { rules, preload: false, resultTypes: ["violations"] });

@@ -6,7 +6,8 @@ import numpy as np
 import soundfile
 from playwright.sync_api import Page, expect
 
-from tests.stories.test_dropping_files import ANYWHERE, DROP, SINGING, SPEECH, WORK_MS, drop, is_converted
+from tests.stories.test_dropping_files import ANYWHERE, DROP, SINGING, SPEECH, drop, is_converted
+from tests.waiting import WORK_MS
 
 WATCH = """() => {
   window.gone = [];

@@ -17,9 +17,9 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, expect, sync_playwright
 
 from studio.load.trial_service import TrialService, trial_service
-from tests.browsers import PATIENCE_MS, chromium_program
+from tests.browsers import chromium_program
 from tests.proxies import free_port
-from tests.waiting import PATIENCE_S, wait_until
+from tests.waiting import PATIENCE_S, WORK_MS, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -73,7 +73,7 @@ def context(tmp_path) -> Iterator[BrowserContext]:
     preferences = tmp_path / "profile" / "Default" / "Preferences"
     preferences.parent.mkdir(parents=True)
     preferences.write_text(json.dumps({"profile": {"block_third_party_cookies": False, "cookie_controls_mode": 0}}))
-    expect.set_options(timeout=PATIENCE_MS)
+    expect.set_options(timeout=WORK_MS)
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch_persistent_context(
             tmp_path / "profile", executable_path=chromium_program(), args=options

@@ -4,8 +4,9 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
+from tests.waiting import WORK_MS
+
 SINGING = Path("engine/samples/singing.flac")
-WORK_MS = 240_000
 WATCH_SCROLLING = """() => {
   Object.assign(window, { scrolledBy: 0, isDrawn: false });
   const look = () => {

@@ -11,9 +11,9 @@ from playwright.sync_api import Page, expect
 
 from studio.load.trial_service import TrialService, trial_service
 from studio.page.tabs import tabs_of
+from tests.waiting import WORK_MS
 
 RATE = 16_000
-WORK_MS = 120_000  # for what the engine does, on a busy machine
 TABS = tabs_of(is_demo=True)
 
 

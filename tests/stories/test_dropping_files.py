@@ -5,10 +5,11 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
+from tests.waiting import WORK_MS
+
 SAMPLES = Path(__file__).parents[2] / "engine" / "samples"
 SPEECH, SINGING = SAMPLES / "speech.flac", SAMPLES / "singing.flac"
 FILES = [SPEECH, SINGING]
-WORK_MS = 120_000
 DROP = """([place, files]) => {
   const dataTransfer = new DataTransfer(), type = "audio/flac";
   for (const [name, bytes] of files) dataTransfer.items.add(new File([new Uint8Array(bytes)], name, { type }));

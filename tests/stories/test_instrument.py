@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.waiting import WORK_MS
+
 SMALL, LARGE = {"width": 1280, "height": 720}, {"width": 1920, "height": 1080}
 PHONE = {"width": 390, "height": 844}
 SPEECH = Path("engine/samples/speech.flac")
-WORK_MS = 120_000
 MAIN = ("#convert-start", "#convert-transpose input[type=number]", "#convert-takes input[type=number]")
 ROLL = "document.querySelector('#convert-instrument timbre-roll')"
 

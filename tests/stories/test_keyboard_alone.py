@@ -2,7 +2,8 @@
 
 from playwright.sync_api import Page, expect
 
-WORK_MS = 120_000
+from tests.waiting import WORK_MS
+
 MOST_STOPS = 40  # of the Tab key from one place to the next
 
 

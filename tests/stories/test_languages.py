@@ -10,9 +10,9 @@ from studio.languages.extraction import all_texts
 from studio.languages.known import LANGUAGES
 from studio.languages.upkeep import english_of, missing
 from tests.stories.test_accessibility import TABS
+from tests.waiting import WORK_MS
 
 SMALL = {"width": 1280, "height": 720}
-WORK_MS = 120_000
 
 
 def in_language(page: Page, code: str) -> Page:

@@ -22,6 +22,7 @@ from studio.learn.site import FOLDER
 from studio.settings.environment import HOME_VARIABLE, PREFIX
 from tests import lessons
 from tests.python_reference import TOPICS, names_of, python_pages
+from tests.waiting import WORK_MS
 
 ROOT = Path(__file__).parents[2]
 RATE = 44_100
@@ -39,7 +40,6 @@ ELSEWHERE = {
     "reaper": "a folder of REAPER",
 }
 _BLOCKS = re.compile(r"^```(sh|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-WORK_MS = 120_000
 _LINES, _BANDS = 64, 24  # of a picture and a sound, when they are compared
 
 

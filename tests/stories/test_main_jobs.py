@@ -14,8 +14,7 @@ from engine.errors import EngineError
 from studio.load.jobs import NAME, PLAY, RECORDINGS, Job, drop
 from studio.load.trial_service import TrialService
 from studio.store.tables import tasks
-
-WORK_MS = 240_000
+from tests.waiting import WORK_MS
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from playwright.sync_api import Page, expect
 
 from engine import Audio, read_audio, write_audio
 from tests.stories.test_accessibility import look
+from tests.waiting import WORK_MS
 
-WORK_MS = 120_000
 HEARD = "() => document.querySelector('timbre-instrument').data?.tracks[1]?.url.split('?')[0]"
 SINGING = Path(__file__).parents[2] / "engine" / "samples" / "singing.flac"
 # when a control was moved first, and when a sound was started after that
@@ -129,7 +129,7 @@ def test_effect_controls_change_the_sound_while_it_plays(new_visitor, tmp_path, 
     page.locator("#convert-drop input[type=file]").first.set_input_files(tmp_path / "sung.wav")
     expect(page.locator("timbre-instrument .play:not([data-welcome] *)")).to_be_visible(timeout=WORK_MS)
     page.get_by_role("button", name="Convert", exact=True).click()
-    expect(page.locator("timbre-instrument .track")).to_have_count(2, timeout=2 * WORK_MS)
+    expect(page.locator("timbre-instrument .track")).to_have_count(2, timeout=WORK_MS)
     page.locator("timbre-instrument .play:not([data-welcome] *)").click()
     page.wait_for_function("window.heard > 0")
     page.locator("timbre-instrument .repeat").click()

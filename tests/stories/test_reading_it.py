@@ -5,6 +5,7 @@ from playwright.sync_api import Page, expect
 
 from studio.page.tabs import TABS
 from tests.stories.test_accessibility import look
+from tests.waiting import WORK_MS
 
 FOLDS = {
     "Convert": ["More settings", "Fine-tune", "Song", "Edit pitch"],
@@ -13,7 +14,6 @@ FOLDS = {
     "Train": ["More settings"],
     "Settings": ["Create token"],
 }
-WORK_MS = 120_000
 # what hides a part of its own text, without saying so
 CUT = """
 () => [...document.querySelectorAll("#tabs *")].filter((one) => {

@@ -12,9 +12,9 @@ from playwright.sync_api import Page, expect, sync_playwright
 
 from studio.load.trial_service import TrialService, trial_service
 from tests.browsers import chromium_program
+from tests.waiting import WORK_MS
 
 pytestmark = pytest.mark.slow
-PATIENCE_MS = 120_000
 RATE = 44_100  # of the fake microphone, so that nothing is resampled
 RAMP_DB, RAMP_S, LOUDEST_DB = 20.0, 5.0, -20.0
 CHANGES = ("autoGainControl", "noiseSuppression", "echoCancellation")
@@ -70,7 +70,7 @@ def singer(service, tmp_path_factory) -> Callable[..., "Iterator[Page]"]:
     path = tmp_path_factory.mktemp("microphone") / "sung.wav"
     sung = vowel(30.0)
     soundfile.write(path, np.stack([0 * sung, sung], 1), RATE, subtype="PCM_16")
-    expect.set_options(timeout=PATIENCE_MS)
+    expect.set_options(timeout=WORK_MS)
 
     @contextmanager
     def opened(tab: str = "convert", *scripts: str, **options) -> Iterator[Page]:
@@ -83,7 +83,7 @@ def singer(service, tmp_path_factory) -> Callable[..., "Iterator[Page]"]:
                 ],
             )
             page = browser.new_context(accept_downloads=True, **options).new_page()
-            page.set_default_timeout(PATIENCE_MS)
+            page.set_default_timeout(WORK_MS)
             for script in scripts:
                 page.add_init_script(script)
             page.goto(f"{service.base_url}#{tab}")
@@ -307,12 +307,12 @@ def test_a_recording_outlives_its_microphone_and_a_failed_upload(singer, tmp_pat
     ],
 )
 def test_a_missing_or_refused_microphone_is_named_and_the_page_goes_on(service, tmp_path, vocal, arguments, said):
-    expect.set_options(timeout=PATIENCE_MS)
+    expect.set_options(timeout=WORK_MS)
     soundfile.write(tmp_path / "mine.wav", vocal(2.0, 200.0), RATE)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium_program(), args=["--no-sandbox", *arguments])
         page = browser.new_page()
-        page.set_default_timeout(PATIENCE_MS)
+        page.set_default_timeout(WORK_MS)
         page.goto(f"{service.base_url}#convert")
         record, told = recorder(page).get_by_role("button", name="Record"), recorder(page).locator(".said")
         record.wait_for()

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.waiting import WORK_MS
+
 SAMPLES = Path(__file__).parents[2] / "engine" / "samples"
 SPEECH, SINGING = SAMPLES / "speech.flac", SAMPLES / "singing.flac"
-WORK_MS = 120_000
 BLOCKED = """Object.defineProperty(window, "localStorage", {
   configurable: true, get() { throw new DOMException("Access is denied for this document.", "SecurityError"); },
 });"""

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.stories.test_keyboard_alone import WORK_MS
+from tests.waiting import WORK_MS
 
 TABS = ("Convert", "Live", "Voices", "Create", "Train", "History", "Explore", "Settings")
 SIDEWAYS = """() => [...document.querySelectorAll("body *")].filter((one) => one.checkVisibility() && one.clientWidth

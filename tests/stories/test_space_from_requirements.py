@@ -16,10 +16,9 @@ from playwright.sync_api import expect
 from studio.load.trial_service import TrialService
 from studio.settings.environment import HOME_VARIABLE, PREFIX
 from tests.installations import clean_environment, run
-from tests.waiting import PATIENCE_S, wait_until
+from tests.waiting import PATIENCE_S, WORK_MS, wait_until
 
 ROOT = Path(__file__).parents[2]
-WORK_MS = 240_000
 
 pytestmark = pytest.mark.slow
 

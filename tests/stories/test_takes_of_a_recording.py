@@ -9,8 +9,8 @@ from playwright.sync_api import Page, expect
 
 from engine import Audio, read_audio, write_audio
 from engine.research.benchmark.mixes import beside, chords
+from tests.waiting import WORK_MS
 
-WORK_MS = 120_000
 SINGING = Path(__file__).parents[2] / "engine" / "samples" / "singing.flac"
 
 

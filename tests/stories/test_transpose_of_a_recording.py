@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-WORK_MS = 120_000
+from tests.waiting import WORK_MS
 
 
 @pytest.fixture

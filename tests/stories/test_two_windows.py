@@ -13,9 +13,9 @@ from engine.datasets.dataset import create_dataset
 from engine.errors import EngineError
 from engine.voices.card import DEMO_VOICES
 from tests.cards import update_card
+from tests.waiting import WORK_MS
 
 SPEECH = Path(engine.__path__[0]) / "samples" / "speech.flac"
-WORK_MS = 120_000
 AWAY_MS = 1200
 
 

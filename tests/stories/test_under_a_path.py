@@ -11,11 +11,10 @@ import engine
 from studio.client import Client
 from studio.load.trial_service import trial_service
 from tests.proxies import free_port, nginx
-from tests.waiting import PATIENCE_S
+from tests.waiting import PATIENCE_S, WORK_MS
 
 README = Path(__file__).parents[2] / "studio" / "deploy" / "README.md"
 SPEECH = Path(engine.__path__[0]) / "samples" / "speech.flac"
-WORK_MS = 240_000
 
 pytestmark = pytest.mark.slow
 

@@ -14,8 +14,8 @@ from playwright.sync_api import Page, expect
 from engine import Audio, read_audio, write_audio
 from studio.load.trial_service import TrialService, trial_service
 from tests.stories.test_dropping_files import ANYWHERE, DROP
+from tests.waiting import PATIENCE_S, WORK_MS
 
-WORK_MS = 240_000
 SINGING = Path(__file__).parents[2] / "engine" / "samples" / "singing.flac"
 TAKES = 10  # of the conversion that the other one waits for
 LONG_S = 600
@@ -59,7 +59,7 @@ def test_queue_notice_counts_down_until_the_conversion_starts(page):
     page.wait_for_function(f"({SAID})().includes(' %')", timeout=WORK_MS)  # it runs
     page.locator("#convert-start").click()  # and the next one waits
     said: list[int] = []
-    end_s = time.monotonic() + WORK_MS / 1000
+    end_s = time.monotonic() + PATIENCE_S
     while time.monotonic() < end_s:
         sentence = page.evaluate(SAID)
         if found := SENTENCE.fullmatch(sentence):

@@ -1,3 +1,4 @@
+import gc
 import os
 import threading
 
@@ -5,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.live.delay_measurement import chirps, find_delays
-from engine.live.pipe import DevicePipe, real_time
+from engine.live.pipe import DevicePipe, real_time, short_searches
 from tests.waiting import PATIENCE_S, OwnClock, wait_until
 
 
@@ -154,3 +155,30 @@ def test_real_time_restores_the_scheduler_and_ignores_a_refusal(monkeypatch):
     monkeypatch.setattr(os, "sched_setscheduler", refuse)
     with real_time():
         assert os.sched_getscheduler(0) == before
+
+
+@pytest.fixture
+def thawed():
+    """As in a program that has left nothing out of the searches for garbage."""
+    gc.unfreeze()
+    yield
+    gc.freeze()  # as all tests have it
+
+
+def searched():
+    """How many objects a search for garbage goes through."""
+    return len(gc.get_objects())
+
+
+def test_pipe_leaves_what_was_there_before_out_of_searches_for_garbage_until_it_ends(thawed):
+    before = searched()
+    with DevicePipe(Echo(), 50):
+        assert searched() < before / 100
+    assert searched() > before / 2
+
+
+def test_searches_stay_short_where_somebody_else_has_made_them_so(thawed):
+    gc.freeze()
+    with short_searches():
+        pass
+    assert gc.get_freeze_count() > 0

@@ -7,7 +7,8 @@ import pytest
 from engine.errors import SettingsError
 from studio.executors.recovery import recover
 from studio.load import tables as table_loadtest
-from studio.load.tables import Cost, main, measure_tables, plans
+from studio.load.database_work import plans
+from studio.load.tables import Cost, main, measure_tables
 from studio.store import tasks
 from studio.store.accounts import create_account, find_account
 from studio.store.catalogue import find_model, list_models
@@ -17,11 +18,16 @@ from studio.store.storage import open_storage
 SCANS = ("SCAN candidate", "SCAN tasks", "SCAN models", "Seq Scan on tasks", "Seq Scan on models")
 
 
-def test_cost_keeps_bounds_unless_a_frequent_operation_slows_down():
-    assert Cost("claim", True, 3, 1.0, 2.9).keeps_bounds
-    assert Cost("claim", True, 3, 0.1, 4.0).keeps_bounds  # nobody notices
-    assert not Cost("claim", True, 3, 2.0, 7.0).keeps_bounds
-    assert Cost("all voices", False, 1, 2.0, 700.0).keeps_bounds
+def cost(often: bool, small_steps: int, large_steps: int) -> Cost:
+    return Cost("claim", often, 3, small_steps, large_steps, 1.0, 9.0)
+
+
+def test_cost_keeps_bounds_unless_a_frequent_operation_becomes_more_work():
+    assert cost(True, 10_000, 29_000).keeps_bounds
+    assert cost(True, 50, 3_000).keeps_bounds  # a page, of which the small tables had too little
+    assert not cost(True, 10_000, 70_000).keeps_bounds
+    assert not cost(True, 50, 10_000).keeps_bounds
+    assert cost(False, 10_000, 700_000).keeps_bounds
 
 
 def test_measure_tables_refuses_a_database_in_use(sqlite_database, folder_storage):
@@ -33,12 +39,12 @@ def test_measure_tables_refuses_a_database_in_use(sqlite_database, folder_storag
 
 
 def test_main_prints_figures_as_json_or_text(capsys, monkeypatch):
-    monkeypatch.setattr(table_loadtest, "measure_tables", lambda *given: [Cost("claim", True, 3, 1.0, 9.0)])
+    monkeypatch.setattr(table_loadtest, "measure_tables", lambda *given: [cost(True, 500, 9000)])
     assert main(["--json"]) == 1
     figures = json.loads(capsys.readouterr().out)
-    assert figures["operations"] == [
-        {"name": "claim", "often": True, "statements": 3, "small_ms": 1.0, "large_ms": 9.0, "keeps_bounds": False}
-    ]
+    claimed = {"name": "claim", "often": True, "statements": 3, "keeps_bounds": False}
+    claimed |= {"small_steps": 500, "large_steps": 9000, "small_ms": 1.0, "large_ms": 9.0}
+    assert figures["operations"] == [claimed]
     assert main([]) == 1
     assert "9.00" in capsys.readouterr().out
 

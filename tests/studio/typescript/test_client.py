@@ -11,11 +11,11 @@ import pytest
 import engine
 from studio.load.trial_service import TrialService
 from tests.studio.exchange.hostile_server import TABLE, hostile_server
+from tests.waiting import WORK_MS
 
 ROOT = Path(__file__).parents[3]
 SPEECH = Path(engine.__path__[0]) / "samples" / "speech.flac"
 INSTALLED_WITHIN_S = 600.0
-WORK_MS = 240_000
 _PAGE = """<!DOCTYPE html><script type="importmap">
 {"imports": {"timbre-studio-client": "/built/dist/client.js", "openapi-fetch": "/built/openapi-fetch.js"}}
 </script><audio></audio>"""

@@ -13,7 +13,8 @@ from playwright.sync_api import expect
 from engine.audio.files import Audio
 from engine.research.benchmark.listening import Compared, write_listening_page
 from engine.units import SAMPLE_RATE
-from tests.browsers import PATIENCE_MS, WIDE
+from tests.browsers import WIDE
+from tests.waiting import WORK_MS
 
 NAMES = ("RVC", "ours")
 
@@ -77,7 +78,7 @@ def listener(browser, compared, tmp_path):
     page_file = write_listening_page(tmp_path / "test", compared[:2], seed=0)
     context = browser.new_context(viewport=WIDE, accept_downloads=True)
     page, complaints = context.new_page(), []
-    page.set_default_timeout(PATIENCE_MS)
+    page.set_default_timeout(WORK_MS)
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
     page.on(

@@ -5,7 +5,8 @@ import pytest
 import soundfile
 from playwright.sync_api import expect
 
-from tests.studio.page.convert.test_pitch_editor import WORK_MS, converted
+from tests.studio.page.convert.test_pitch_editor import converted
+from tests.waiting import WORK_MS
 
 RATE = 44_100
 

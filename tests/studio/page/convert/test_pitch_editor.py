@@ -8,8 +8,9 @@ import pytest
 import soundfile
 from playwright.sync_api import Locator, Page, expect
 
+from tests.waiting import WORK_MS
+
 RATE = 44_100
-WORK_MS = 120_000  # for what the engine does, on a busy machine
 SECONDS = 3.0
 # where the note in the middle is on the screen, and how far a semitone
 NOTE = """() => {

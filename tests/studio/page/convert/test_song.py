@@ -9,9 +9,8 @@ from playwright.sync_api import expect
 
 from engine.audio.files import read_audio
 from tests.engine.songs.conftest import chords, save
-from tests.waiting import wait_until
+from tests.waiting import WORK_MS, wait_until
 
-WORK_MS = 120_000
 BACKING_METER, VOCAL_METER = (f"timbre-instrument [data-lane={name}] .meter" for name in ("backing", "recording"))
 
 # which voices' colours are on the edge of the vocal's lane at these seconds, within what smoothing changes

@@ -12,11 +12,11 @@ from playwright.sync_api import Page, expect
 from engine.audio.files import read_audio
 from tests.engine.audio.encoded import several, tone
 from tests.stories.test_dropping_files import DROP, SPEECH
+from tests.waiting import WORK_MS
 
 RATE = 16_000
 LABELS = "String(document.querySelector('#convert-instrument timbre-roll').data.curves.map((one) => one.label))"
 COUNTED_S = "document.querySelector('timbre-fit').data.histogram.reduce((sum, one) => sum + one.seconds, 0)"
-WORK_MS = 120_000  # for what the engine does, on a busy machine
 LEFT_MS = 2000  # after a list was left, which chose again what it had
 
 

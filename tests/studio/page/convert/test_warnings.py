@@ -6,7 +6,8 @@ from playwright.sync_api import expect
 
 from engine.units import SAMPLE_RATE
 from tests.engine.songs.conftest import chords, save
-from tests.studio.page.convert.test_tab import WORK_MS, drop, is_taken, page  # noqa: F401 - a fixture
+from tests.studio.page.convert.test_tab import drop, is_taken, page  # noqa: F401 - a fixture
+from tests.waiting import WORK_MS
 
 
 def colour(place):

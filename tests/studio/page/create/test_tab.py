@@ -13,11 +13,11 @@ from playwright.sync_api import Page, expect
 import engine
 from engine.errors import EngineError
 from tests.engine.audio.encoded import several, tone
+from tests.waiting import WORK_MS
 
 SAMPLES = Path(engine.__path__[0]) / "samples"
 SINGING, SPEECH = SAMPLES / "singing.flac", SAMPLES / "speech.flac"
 HIGH = SAMPLES / "foreign" / "singing-high.flac"
-WORK_MS = 120_000  # for what the engine does, on a busy machine
 NAME, VOICE = 'Mia <b>of</b> the "tests"', "mia-b-of-b-the-tests"
 
 

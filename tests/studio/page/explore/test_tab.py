@@ -9,9 +9,9 @@ from playwright.sync_api import Page, expect
 
 import engine
 from tests.engine.audio.encoded import several, tone
+from tests.waiting import WORK_MS
 
 SAMPLES = Path(engine.__path__[0]) / "samples"
-WORK_MS = 120_000  # a worker has to come first
 RATE = 16_000
 
 

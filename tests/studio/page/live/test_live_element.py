@@ -13,7 +13,7 @@ from studio.actions.voice_ends import VoiceEnds
 from studio.page.live.tab import _form
 from studio.page.page_files import page_file
 from studio.store.records.codec import plain
-from tests.browsers import PATIENCE_MS
+from tests.waiting import WORK_MS
 
 BLANK = """<!doctype html><html><head><link rel="icon" href="data:,"><link rel="stylesheet" href="/page-files/page.css">
 <script type="module" src="/page-files/live.js"></script></head><body></body></html>"""
@@ -120,8 +120,8 @@ def page(browser, address) -> Iterator[Page]:
     complaints: list[str] = []
     context = browser.new_context(viewport={"width": 1300, "height": 1000})
     opened = context.new_page()
-    opened.set_default_timeout(PATIENCE_MS)
-    expect.set_options(timeout=PATIENCE_MS)
+    opened.set_default_timeout(WORK_MS)
+    expect.set_options(timeout=WORK_MS)
     opened.on("pageerror", lambda error: complaints.append(str(error)))
     opened.add_init_script(SCRIPT)
     opened.goto(f"{address}/blank")

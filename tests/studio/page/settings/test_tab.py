@@ -12,10 +12,9 @@ from playwright.sync_api import Page, expect
 
 import engine
 from studio.client import Client
-from tests.waiting import PATIENCE_S
+from tests.waiting import PATIENCE_S, WORK_MS
 
 SPEECH = Path(engine.__path__[0]) / "samples" / "speech.flac"
-WORK_MS = 120_000  # for what the engine does, on a busy machine
 
 
 @pytest.fixture

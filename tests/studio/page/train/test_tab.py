@@ -13,9 +13,9 @@ import engine
 from engine.datasets.dataset import create_dataset, load_dataset
 from engine.errors import EngineError
 from engine.training.plan import TrainingPlan
+from tests.waiting import WORK_MS
 
 SAMPLES = Path(engine.__path__[0]) / "samples"
-WORK_MS = 240_000  # for what the engine does, on a busy machine
 LEFT_MS = 2000  # after a list was left, which chose again what it had
 
 

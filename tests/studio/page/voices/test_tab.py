@@ -18,9 +18,9 @@ from engine.voices.card import DEMO_VOICES, load_card
 from tests.cards import update_card
 from tests.engine.rvc.models import checkpoint_of
 from tests.engine.rvc.test_index_file import INDEX
+from tests.waiting import WORK_MS
 
 SAMPLES = Path(engine.__path__[0]) / "samples"
-WORK_MS = 120_000  # for what the engine does, on a busy machine
 BEGUN_MS = 2000  # in which a conversion would have begun
 ODD = "<img src=x onerror=alert(1)>"
 MADE_OF = {0: "koguchi", 4: "kerstin", 8: "kathleen"}  # demo voices instead of the checkpoints of a training
