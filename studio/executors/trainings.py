@@ -1,6 +1,7 @@
 """Examine recordings and train voices in a worker, in a folder that it has locked, from the last checkpoint there."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,6 @@ from studio.store.catalogue import (
     training_completed,
     training_reached,
 )
-from studio.store.records.conversion import Settings
 from studio.store.records.voices import EstimateAsked, Nothing, ReportAsked, Training
 from studio.store.voice_folders import drop_older_voices, keep_voice
 from studio.store.workspaces import Workspace, alone_with_untrained, dataset_workspace
@@ -180,7 +180,7 @@ class _Course:
         self._job.write_as_owner(lambda rows: training_reached(rows, self._model, self.epoch, training_key))
 
 
-def _plan(job: Job, begun_with: Settings) -> TrainingPlan:
+def _plan(job: Job, begun_with: Mapping[str, object]) -> TrainingPlan:
     """Return the plan of a task, with fixed values taken from the existing training."""
     asked = job.task.asked_as(Training)
     plan = TrainingPlan.known({**asked.settings, "epochs": asked.epochs}).continuing(begun_with, asked.settings)

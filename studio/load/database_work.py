@@ -33,9 +33,9 @@ def work_of(database: Database, act: Callable[[], object]) -> Work:
         if not database.is_sqlite and _has_plan(statement):
             with connection.begin_nested() as trial:  # it is carried out to be counted, and then once more
                 asked = f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}"
-                [told] = connection.exec_driver_sql(asked, parameters).scalar_one()
+                [explained] = connection.exec_driver_sql(asked, parameters).scalar_one()
                 trial.rollback()
-            steps += _rows(told["Plan"])
+            steps += _rows(explained["Plan"])
 
     def step() -> None:
         nonlocal steps
@@ -84,7 +84,7 @@ def _noted(database: Database, note: Callable[[Connection, str, Given], None]) -
     """Call `note` before each statement, but not for those that it makes itself."""
     is_noting = False
 
-    def told(connection: Connection, cursor: object, statement: str, parameters: Given, *rest: object) -> None:
+    def before(connection: Connection, cursor: object, statement: str, parameters: Given, *rest: object) -> None:
         nonlocal is_noting
         if is_noting:
             return
@@ -94,7 +94,7 @@ def _noted(database: Database, note: Callable[[Connection, str, Given], None]) -
         finally:
             is_noting = False
 
-    with _listening(database, "before_cursor_execute", told):
+    with _listening(database, "before_cursor_execute", before):
         yield
 
 
@@ -114,12 +114,12 @@ def _stepping(database: Database, step: Callable[[], None]) -> Iterator[None]:
 
 
 @contextmanager
-def _listening(database: Database, name: str, told: Callable[..., None]) -> Iterator[None]:
+def _listening(database: Database, name: str, handler: Callable[..., None]) -> Iterator[None]:
     engines = _engines(database)
     for engine in engines:
-        event.listen(engine, name, told)
+        event.listen(engine, name, handler)
     try:
         yield
     finally:
         for engine in engines:
-            event.remove(engine, name, told)
+            event.remove(engine, name, handler)
