@@ -11,6 +11,8 @@ from engine.analysis.envelope import BANDS, band_centres
 from engine.networks.spectral_frames import BINS, TRANSFORM, minimum_phase
 from engine.units import SAMPLE_RATE
 
+_FEWEST_ROWS = 32  # of a product: with fewer, MKL rounds by the number of threads on processors without AVX-512
+
 
 def filter_table() -> Tensor:
     """Return what a neper in each band adds to the log gain and to the minimum phase, float32 (BANDS, 2 * BINS).
@@ -24,7 +26,7 @@ def filter_table() -> Tensor:
 
 def log_gain(curve: Tensor, table: Tensor) -> Tensor:
     """Return the log gain (..., BINS) of a curve (..., BANDS) in nepers."""
-    return curve @ table[:, :BINS]
+    return _of_curve(curve, table[:, :BINS])
 
 
 def response(curve: Tensor, table: Tensor, share: Tensor | float, phase: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -32,10 +34,19 @@ def response(curve: Tensor, table: Tensor, share: Tensor | float, phase: Tensor 
 
     share: (..., BINS), to multiply it by; phase: (..., BANDS), in radians, to add.
     """
-    gain, turned = (curve @ table).split(BINS, -1)
+    gain, turned = _of_curve(curve, table).split(BINS, -1)
     gain = share * gain.exp()
     turned = turned if phase is None else turned + log_gain(phase, table)
     return gain * turned.cos(), gain * turned.sin()
+
+
+def _of_curve(curve: Tensor, table: Tensor) -> Tensor:
+    """Return the product of a curve (..., BANDS) and a table, the same with any number of threads."""
+    missing = _FEWEST_ROWS - curve.numel() // BANDS
+    if missing <= 0:
+        return curve @ table
+    padded = torch.cat([curve.reshape(-1, BANDS), curve.new_zeros(missing, BANDS)])
+    return (padded @ table)[:-missing].reshape(*curve.shape[:-1], -1)
 
 
 class Mix:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.browsers import LANGUAGE, PATIENCE_MS, WIDE
+from tests.browsers import LANGUAGE, WIDE
 
 SAMPLES = Path(__file__).parents[2] / "engine" / "samples"
 SPEECH, SINGING = SAMPLES / "speech.flac", SAMPLES / "singing.flac"
@@ -34,7 +34,7 @@ def arrived(context, studio_page) -> Callable[[], Page]:
 
     def arrive() -> Page:
         page = context.new_page()
-        page.set_default_timeout(PATIENCE_MS)
+        page.set_default_timeout(WORK_MS)
         page.goto(studio_page.base_url)
         expect(page.get_by_role("radio", name="Kathleen").first).to_be_visible(timeout=WORK_MS)
         expect(page.locator("#convert-drop input[type=file]").first).to_be_attached()

@@ -12,7 +12,7 @@ from engine.audio.files import Audio, read_audio
 from engine.audio.resampling import resample
 from engine.units import SAMPLE_RATE
 
-NO_VOICE, TONES = "No voice was found", "holds tones without a voice"
+NO_VOICE, TONES = "No voice was found", "tones that are not a voice"
 
 
 def noise(seconds=3.0, seed=0):

@@ -91,7 +91,7 @@ def test_extract_keeps_weights_that_share_storage(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("start", "said"), [(b"\x08\x09:", "ending .onnx"), (b"IwFl\x00", "together with its"), (b"RIFF", "recording")]
+    ("start", "said"), [(b"\x08\x09:", "ends in .onnx"), (b"IwFl\x00", "together with its"), (b"RIFF", "recording")]
 )
 def test_extract_names_the_real_kind_of_a_renamed_file(tmp_path, start, said):
     path = tmp_path / "voice.pth"

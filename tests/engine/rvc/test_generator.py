@@ -73,7 +73,7 @@ def test_generator_from_refuses_missing_misshapen_and_unknown_weights():
     configuration = from_checkpoint(facts["config"], "v2", 1, 3)
     generator_from(configuration, weights | {"enc_q.pre.weight": torch.zeros(1)})  # only training needs it
     without = {name: value for name, value in weights.items() if name != "dec.cond.bias"}
-    with pytest.raises(VoiceError, match=r"not whole: dec\.cond\.bias is missing"):
+    with pytest.raises(VoiceError, match=r"incomplete: dec\.cond\.bias is missing"):
         generator_from(configuration, without)
     with pytest.raises(VoiceError, match=r"dec\.cond\.bias is \(2,\) instead of \(32,\)"):
         generator_from(configuration, weights | {"dec.cond.bias": torch.zeros(2)})

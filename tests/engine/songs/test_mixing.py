@@ -113,7 +113,7 @@ def test_fader_keeps_the_power_wherever_a_lane_is():
 
 def test_mix_files_refuses_a_mix_with_all_lanes_muted(sing, tmp_path):
     vocal = save(tmp_path / "v.wav", sing(1.0))
-    with pytest.raises(SettingsError, match="No lane"):
+    with pytest.raises(SettingsError, match="mix is silent"):
         mix_files([Lane(vocal, Fader(mute=True))], tmp_path / "mix.wav")
     with pytest.raises(SettingsError, match="gain_db must be a number from"):
         Fader(40)

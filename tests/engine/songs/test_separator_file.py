@@ -26,7 +26,7 @@ def test_accept_separator_accepts_a_file_by_checksum_under_any_name(tmp_path):
 @pytest.mark.parametrize("content", [CONTENT[:-1], CONTENT[:-1] + b"S", b""])
 def test_accept_separator_refuses_another_checksum_and_stores_nothing(tmp_path, content):
     (tmp_path / FILE.file_name).write_bytes(content)
-    with pytest.raises(WrongFileError, match="checksum is another"):
+    with pytest.raises(WrongFileError, match="its checksum differs"):
         accept_separator(tmp_path / FILE.file_name, tmp_path / "data", FILE)
     assert not (tmp_path / "data").exists()
 

@@ -135,7 +135,7 @@ REFUSED = [
     ("name", "a\nb", "control characters or line ends"),
     ("name", "a\u2028b", "control characters or line ends"),
     *(("name", f"a{sign}b", "control characters") for sign in "\x00\x1b\u202e\ud800"),
-    ("name", "\u200b\u200d", "can be seen"),
+    ("name", "\u200b\u200d", "visible character"),
     ("name", 5, "must be text, not a number"),
     ("name", ["Anna"], "must be text, not a list"),
     ("name", {"a": 1}, "must be text, not an object"),

@@ -111,14 +111,14 @@ def test_fetch_resumes_a_stopped_download(studio, pinned):
 
 def test_fetch_refuses_a_wrong_checksum_and_keeps_no_file(studio, pinned):
     wanted = separator(studio.settings)
-    with pytest.raises(WrongFileError, match="checksum is another"):
+    with pytest.raises(WrongFileError, match="its checksum differs"):
         fetch(studio, replace(wanted, file=replace(pinned, sha256="0" * 64)), no_report)
     assert list(studio.settings.separators.iterdir()) == []
 
 
 @pytest.mark.parametrize(
     ("path", "sentence"),
-    [("/gone", "answered 404"), (":0/nowhere", "goes on where it stopped"), ("//xn--a", "goes on where it stopped")],
+    [("/gone", "answered 404"), (":0/nowhere", "resumes where it stopped"), ("//xn--a", "resumes where it stopped")],
 )
 def test_fetch_reports_an_unreachable_file_and_names_the_command_for_an_own_copy(studio, pinned, path, sentence):
     base = pinned.url.removesuffix("/there")

@@ -122,7 +122,7 @@ def test_fetch_keeps_no_wrong_contentvec_and_names_rvc_use_when_unavailable(stud
     with pytest.raises(WrongFileError, match="is not ContentVec: its checksum differs"):
         fetch(studio, contentvec(replace(published, sha256="0" * 64)), no_report)
     gone, nobody = published.url.replace("there", "gone"), "http://127.0.0.1:9/there"
-    for url, said in ((gone, "the server answered 404"), (nobody, "goes on where it stopped")):
+    for url, said in ((gone, "the server answered 404"), (nobody, "resumes where it stopped")):
         with pytest.raises(Unavailable, match=f"{said}.*rvc use FILE"):
             fetch(studio, contentvec(replace(published, url=url)), no_report)
     assert not list(network.contentvec_path().parent.iterdir())

@@ -24,5 +24,5 @@ def test_separation_fetch_refuses_a_file_with_another_checksum(tmp_path, home):
     (tmp_path / "network.onnx").write_bytes(b"something else")
     told = CliRunner().invoke(app, ["separation", "fetch", "--file", str(tmp_path / "network.onnx")])
     assert (told.exit_code, told.stdout) == (1, "")
-    assert "checksum is another" in told.stderr
+    assert "its checksum differs" in told.stderr
     assert not (home / "separators").exists()

@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 from studio.page import served_files
 from studio.page.page_files import FOLDERS
 from studio.page.served_files import SCRIPTS, STYLES, PageFiles, joined_styles, modules
-from tests.browsers import PATIENCE_MS
+from tests.waiting import WORK_MS
 
 SMALL = {
     "elements.js": 'import { late } from "./late.js";\nimport "./early.js";\nwindow.told = late();\n',
@@ -75,7 +75,7 @@ def test_modules_find_each_other_their_address_and_the_lines_of_their_errors(bro
     blank = '<link rel="icon" href="data:,"><script type="module" src="files/all.js"></script>'
     page.route("**/blank", lambda route: route.fulfill(body=blank, content_type="text/html"))
     page.goto("http://page.test/blank")
-    page.wait_for_function("window.told", timeout=PATIENCE_MS)
+    page.wait_for_function("window.told", timeout=WORK_MS)
     assert page.evaluate("[order, told]") == [[1, 2], "http://page.test/files/a.js"]
     page.wait_for_timeout(100)
     assert "http://page.test/files/late.js:6" in errors[0]

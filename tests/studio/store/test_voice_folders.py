@@ -211,7 +211,7 @@ def test_untrained_folder_waits_while_another_makes_it_and_can_be_cancelled(stor
 
 
 def test_untrained_folder_refuses_a_voice_without_recordings(storage, guest, model):
-    with pytest.raises(WrongState, match="not made of recordings"):
+    with pytest.raises(WrongState, match="not made from recordings"):
         hear(storage, guest, replace(model, dataset_key=None))
 
 

@@ -177,7 +177,7 @@ def test_live_answers_garbage_with_a_sentence_and_logs_nothing(client, said, cap
             else:
                 socket.send_text(said.replace("rate", "change") if is_running else said)
             if not (is_running and isinstance(said, bytes)):  # which is a block, if a short one
-                assert "something else" in socket.receive_json()["error"]
+                assert "cannot use" in socket.receive_json()["error"]
     assert not caplog.records
 
 
@@ -193,7 +193,7 @@ def test_live_merges_changes_that_wait_and_refuses_too_many(client, sessions, ex
         sessions.session.may.set()
         while "error" not in (said := socket.receive()).get("text", ""):
             pass
-    assert "something else" in said["text"]
+    assert "cannot use" in said["text"]
 
 
 def test_live_lets_go_of_a_browser_that_says_nothing_or_sends_far_too_little(client, sessions, monkeypatch):
@@ -214,7 +214,7 @@ def test_live_reports_a_failed_conversion_and_an_invalid_message(client, session
     wait_until(lambda: sessions.session.finished)  # after the browser's side has closed
     with client.websocket_connect("/live/ticket", headers=OWN) as socket:
         socket.send_text("[1]")
-        assert "something else" in socket.receive_json()["error"]
+        assert "cannot use" in socket.receive_json()["error"]
 
 
 def test_live_drops_old_blocks_after_a_network_stall_and_continues(client, sessions, exchanges):

@@ -10,7 +10,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import pytest
 
 import studio
-from studio.actions.analysis_views import Download
+from studio.actions.analysis_views import Download, RollData
 from studio.actions.voices.cards import Avatar
 from studio.page.parts import element_data
 
@@ -22,7 +22,7 @@ OF_THE_INSTRUMENT = {"Track": {"brief", "avatar", "peaks"}}
 RECORDS = [
     one
     for name, one in vars(element_data).items()
-    if isinstance(one, type) and is_dataclass(one) and one not in (Download, Avatar)
+    if isinstance(one, type) and is_dataclass(one) and one not in (Download, Avatar, RollData, element_data.ShownRoll)
 ]
 SIMPLE = {str: "string", int: "number", float: "number", bool: "boolean", type(None): "null"}
 FIELD = re.compile(r"\s*(\w+)(\??):\s*(.*)", re.DOTALL)
