@@ -12,8 +12,9 @@ MANY = 400
 def fill(database) -> None:
     for number in range(MANY):
         create_account(database, f"account {number}")
-    with database.write() as connection:
-        connection.execute(text("ANALYZE"))  # which both plan by, and PostgreSQL at a time of its own otherwise
+    if not database.is_sqlite:  # PostgreSQL plans by what it counts at a time of its own
+        with database.write() as connection:
+            connection.execute(text("ANALYZE"))
 
 
 def find(database, column, value) -> object:
