@@ -183,7 +183,7 @@ def test_speaker_profile_carries_over_to_the_next_session_unless_damaged(voice, 
     assert second.profile is not None
     assert second.profile.level == pytest.approx(profile.level)
     (tmp_path / "profile.safetensors").write_bytes(b"damaged")
-    with pytest.raises(SettingsError, match="begin without one"):
+    with pytest.raises(SettingsError, match="start without one"):
         SpeakerProfile.load(tmp_path / "profile.safetensors")
 
 

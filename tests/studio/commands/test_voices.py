@@ -209,7 +209,7 @@ def test_voices_import_keeps_ids_and_names_unique_unless_replacing(here, recordi
     assert run("voices", "export", "kathleen").exit_code == 0
     again = run("voices", "import", "kathleen.voice.zip")
     assert (again.exit_code, again.stdout) == (0, "kathleen\n")  # nothing differs
-    assert "is here already" in again.stderr
+    assert "already here" in again.stderr
     assert run("voices", "import", "kathleen.voice.zip", "--name", "Kathleen 2").stdout == "kathleen-2\n"
     assert run("voices", "import", "kathleen.voice.zip", "--name", "Kathy").stdout == "kathy\n"
     assert run("voices", "import", "kathleen.voice.zip", "--replace", "kathy").stdout == "kathy\n"
