@@ -60,7 +60,7 @@ def refuse_as_teacher(card: VoiceCard) -> None:
     >>> from engine import load_voice
     >>> refuse_as_teacher(load_voice("kathleen").card)
     Traceback (most recent call last):
-    engine.errors.VoiceError: Kathleen is a voice of this studio already: only imported models of RVC can teach one.
+    engine.errors.VoiceError: Kathleen is a voice of this studio already: only imported RVC models can teach one.
     """
     if not card.is_imported:
         raise VoiceError(
@@ -142,7 +142,7 @@ def teaching_recordings(
     --------
     >>> teaching_recordings("kathleen", bundled_sources(), "sung")
     Traceback (most recent call last):
-    engine.errors.VoiceError: Kathleen is a voice of this studio already: only imported models of RVC can teach one.
+    engine.errors.VoiceError: Kathleen is a voice of this studio already: only imported RVC models can teach one.
     """
     voice, folder = voice_of(voice), Path(folder)
     refuse_as_teacher(voice.card)

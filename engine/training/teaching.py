@@ -77,7 +77,7 @@ def teach(
     >>> from engine import bundled_sources
     >>> teach("kathleen", bundled_sources(), "taught")
     Traceback (most recent call last):
-    engine.errors.VoiceError: Kathleen is a voice of this studio already: only imported models of RVC can teach one.
+    engine.errors.VoiceError: Kathleen is a voice of this studio already: only imported RVC models can teach one.
     """
     voice, folder = voice_of(voice), Path(folder)
     sung, started = folder.with_name(f"{folder.name}.sung"), False
