@@ -9,6 +9,7 @@ equal beginning, and otherwise the offset is asked for.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
 
 import numpy as np
@@ -69,8 +70,8 @@ def check_offset(given_s: object) -> float:
     SettingsError
         If it is no number, or longer than ten minutes.
     """
-    if isinstance(given_s, int | float) and abs(given_s) <= LARGEST_GIVEN_S:
-        return float(given_s)
+    if isinstance(given_s, Real) and abs(number := float(given_s)) <= LARGEST_GIVEN_S:  # NumPy's numbers are real, too
+        return number
     raise SettingsError(
         ntr(
             "The offset must be from -{largest_given_s} to {largest_given_s} second.",

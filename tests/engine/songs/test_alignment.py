@@ -7,7 +7,7 @@ import engine
 from engine.audio.files import read_audio
 from engine.audio.resampling import resample
 from engine.errors import AudioError, SettingsError
-from engine.songs.alignment import align, shared_lag
+from engine.songs.alignment import align, check_offset, shared_lag
 from engine.units import SAMPLE_RATE
 from tests.engine.songs.conftest import chords, save
 
@@ -15,6 +15,17 @@ from tests.engine.songs.conftest import chords, save
 @pytest.fixture(scope="module")
 def sung(sing):
     return sing(14.0, seed=1)
+
+
+@pytest.mark.parametrize("given", [-600, 1.5, np.float32(1.5), np.int16(-3)])
+def test_check_offset_takes_any_number_within_ten_minutes(given):
+    assert check_offset(given) == given
+
+
+@pytest.mark.parametrize("given", [600.1, float("nan"), float("inf"), "2", None, [1.0]])
+def test_check_offset_refuses_anything_else(given):
+    with pytest.raises(SettingsError, match="from -600 to 600 seconds"):
+        check_offset(given)
 
 
 @pytest.mark.parametrize(("offset", "rate"), [(0, 44_100), (12_345, 44_100), (-7_001, 44_100), (30_870, 48_000)])
