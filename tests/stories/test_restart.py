@@ -11,6 +11,19 @@ EVENTS = "text/event-stream"
 # what Gradio's queue_data sends where a stream of the session was cancelled while its next one began
 FORGOTTEN = 'data: {"msg": "unexpected_error", "message": "404", "session_not_found": true, "success": false}\n\n'
 
+# as page/static/uploads.js keeps a file for a studio out of reach, and how many are kept
+STORE = """(act) => new Promise((done) => {
+  const opened = indexedDB.open("timbre-kept", 1);
+  opened.onupgradeneeded = () => opened.result.createObjectStore("uploads", { keyPath: "key" });
+  opened.onsuccess = () => {
+    const { result } = opened, transaction = result.transaction("uploads", "readwrite");
+    const asked = act(transaction.objectStore("uploads"));
+    transaction.oncomplete = () => (result.close(), done(asked.result));
+  };
+})"""
+KEEP = f"""() => ({STORE})((store) => store.put({{ key: "1", entry: {{ place: "#convert-drop", files: [] }} }}))"""
+KEPT = f"() => ({STORE})((store) => store.count())"
+
 
 def log_in(page: Page, token: str) -> None:
     page.get_by_label("Account").fill("band")
@@ -60,7 +73,11 @@ def test_page_logs_out_and_asks_to_log_in_after_a_restart(browser, open_tab, tmp
         log_in(page, token)
         open_tab(page, "Settings")
         expect(page.locator("#tokens")).to_contain_text("trial")
+        page.evaluate(KEEP)
+        assert page.evaluate(KEPT) == 1
         page.get_by_role("button", name="Log out").click()
+        expect(page.get_by_label("Account")).to_be_visible()
+        assert page.evaluate(KEPT) == 0  # nothing is left for the next person to log in
         log_in(page, token)
         open_tab(page, "Voices")
     with trial_service(tmp_path / "home", **settings):

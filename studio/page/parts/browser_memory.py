@@ -10,11 +10,12 @@ from studio.page.parts.values import Given, Values
 _PREFIX = "timbre-"
 _THEME = "timbre-theme"  # of no account, and kept by page/settings/theme.js
 _SECRET = "timbre-studio"  # noqa: S105 - fixed, so that the memory outlives a restart
-# in the browser: the next person to log in shall not see the contents of the forms
+# in the browser: the next person to log in shall neither see the contents of the forms nor send the files
 FORGET = f"""
 for (const key of Object.keys(localStorage)) {{
   if (key.startsWith("{_PREFIX}") && key !== "{_THEME}") localStorage.removeItem(key);
 }}
+indexedDB.deleteDatabase("{_PREFIX}kept"); // the files that wait for the studio, of page/static/uploads.js
 """
 
 # in place of None, which Gradio's script does not store: the browser would still have what it was to forget
