@@ -30,5 +30,5 @@ def test_push_does_not_depend_on_the_block_size():
 
 
 def test_push_refuses_a_block_with_a_fractional_output_length():
-    with pytest.raises(SettingsError, match="no whole number"):
+    with pytest.raises(SettingsError, match="not a whole number"):
         StreamResampler(48_000, 44_100).push(np.zeros(100))
