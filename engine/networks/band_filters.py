@@ -11,7 +11,7 @@ from engine.analysis.envelope import BANDS, band_centres
 from engine.networks.spectral_frames import BINS, TRANSFORM, minimum_phase
 from engine.units import SAMPLE_RATE
 
-_FEWEST_ROWS = 32  # of a product: with fewer, MKL rounds by the number of threads on processors without AVX-512
+_FEWEST_ROWS = 32  # of a product that is the same with any number of threads on processors without AVX-512
 
 
 def filter_table() -> Tensor:
@@ -43,7 +43,7 @@ def response(curve: Tensor, table: Tensor, share: Tensor | float, phase: Tensor 
 def _of_curve(curve: Tensor, table: Tensor) -> Tensor:
     """Return the product of a curve (..., BANDS) and a table, the same with any number of threads."""
     missing = _FEWEST_ROWS - curve.numel() // BANDS
-    if missing <= 0:
+    if missing <= 0 or torch.backends.cpu.get_cpu_capability().startswith("AVX512"):
         return curve @ table
     padded = torch.cat([curve.reshape(-1, BANDS), curve.new_zeros(missing, BANDS)])
     return (padded @ table)[:-missing].reshape(*curve.shape[:-1], -1)

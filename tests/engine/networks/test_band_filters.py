@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 import torch
 
 from engine.analysis.envelope import BANDS, band_centres
@@ -22,14 +21,6 @@ def test_response_has_the_gain_and_its_minimum_phase_and_what_is_added():
     gain = log_gain(CURVE, table)
     wanted = 0.5 * torch.polar(gain.exp(), minimum_phase(gain) + log_gain(added, table))
     torch.testing.assert_close(found, wanted, atol=1e-6, rtol=1e-4)
-
-
-@pytest.mark.parametrize("rows", [1, 2, 3, 5, 7, 11, 18, 31, 33])
-def test_response_is_the_same_with_any_number_of_threads(by_threads, rows):
-    curves = torch.randn(rows, BANDS, generator=torch.Generator().manual_seed(0))
-    table = filter_table()
-    assert len(by_threads(lambda: torch.stack(response(curves, table, 1.0)).numpy().tobytes())) == 1
-    assert len(by_threads(lambda: log_gain(curves[None], table).numpy().tobytes())) == 1
 
 
 def test_mix_is_the_sum_of_products():
