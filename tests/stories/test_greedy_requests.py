@@ -75,7 +75,7 @@ def test_service_refuses_conversions_and_voices_too_large_before_queueing_them(s
     with Client(service.base_url, service.token("greedy")) as client:
         too_large = refused(lambda: client.convert(large, "kathleen"))
         assert (too_large.status, too_large.code) == (422, "conversion_too_large")
-        assert "40 minutes x 8 (channels) x 1 (takes) are 320 minutes to render; the limit is 300" in str(too_large)
+        assert "40 minutes x 8 (channels) x 1 (takes) make 320 minutes to render; the limit is 300" in str(too_large)
         fewer = refused(lambda: client.convert(silence(50, 2), "kathleen", generations_count=10))
         assert "ask for at most 3" in str(fewer)
         too_long = refused(lambda: client.create_model(voice))
