@@ -94,10 +94,7 @@ def _print_estimate(studio: "Studio", voice: str, plan: "TrainingPlan", device: 
 
     compute_on(studio.service.threads)
     model = find_model(studio.database, studio.local, voice)
-    with (
-        dataset_workspace(studio.storage, studio.local, model, 0, training=False) as workspace,
-        progress_bar() as report,
-    ):
+    with dataset_workspace(studio.storage, model) as workspace, progress_bar() as report:
         clips = usable_clips(load_dataset(workspace.folder), report)
         report(1.0, tr("timing a few steps"))
         estimate = estimate_training(clips, plan, device)

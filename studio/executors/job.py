@@ -1,12 +1,13 @@
 """The context of a running task, and publishing its results."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from engine.audio.files import open_audio
 from engine.errors import AudioError
@@ -14,7 +15,7 @@ from engine.files import named, on_track
 from engine.provenance.installation import Installation
 from engine.texts import tr
 from engine.units import in_words
-from studio.errors import Invalid, LeaseLost, NotFound, Unavailable
+from studio.errors import Invalid, LeaseLost, NotFound, StudioError, Unavailable
 from studio.executors.heartbeat import Heartbeat, Stopping
 from studio.executors.retries import LONG_PATIENCE_S, SHORT_PATIENCE_S, retry
 from studio.executors.voice_cache import VoiceCache
@@ -28,7 +29,6 @@ from studio.store.records.analysis import Analysis
 from studio.store.records.codec import written
 from studio.store.records.conversion import Conversion
 from studio.store.storage import Storage
-from studio.store.tables import tasks as rows
 
 if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
@@ -114,15 +114,13 @@ class Job:
             if not retry(self.is_published, LONG_PATIENCE_S):  # else an earlier try was committed, but its answer lost
                 raise
 
-    def write_as_owner(self, change: Callable[[Connection], None]) -> None:
-        """Make a change in one transaction if this worker still holds the task. Raises LeaseLost."""
-        held = select(rows.c.id).where(
-            rows.c.id == self.task.id, rows.c.fence == self.task.fence, rows.c.state == "running"
-        )
-        with self.context.database.write() as connection:
-            if connection.scalar(held.with_for_update()) is None:
-                raise LeaseLost(tr("Another worker has taken over this task."))
-            change(connection)
+    @contextmanager
+    def tolerate(self, event: str) -> Iterator[None]:
+        """Log what the studio or its storage fails with in the body, which the task can do without."""
+        try:
+            yield
+        except StudioError as trouble:
+            self.log.warning(event, reason=str(trouble))
 
     def recording(self, asked: Conversion | Analysis) -> Path:
         """Fetch the recording of the task, which texts call what its owner does. Raises NotFound."""

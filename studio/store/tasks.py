@@ -19,7 +19,8 @@ Functions that take a Connection join the caller's transaction, so that a task c
 import functools
 import math
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, TypeVar, cast
 
@@ -287,6 +288,16 @@ def renew(
         values["attempt"] = 1
     with database.write() as connection:
         return _write(connection, task, values).cancel_requested
+
+
+@contextmanager
+def as_owner(database: Database, task: Task) -> Iterator[Connection]:
+    """Write in one transaction if the task is still its worker's. Raises LeaseLost."""
+    running = select(tasks.c.id).where(tasks.c.id == task.id, tasks.c.fence == task.fence, tasks.c.state == "running")
+    with database.write() as connection:
+        if connection.scalar(running.with_for_update()) is None:
+            raise LeaseLost(tr("Another worker has taken over this task."))
+        yield connection
 
 
 def complete(connection: Connection, task: Task, result: Json) -> Task:

@@ -23,7 +23,6 @@ from studio.errors import NotFound, Unavailable, WrongState
 from studio.store.accounts import Account, account_prefix
 from studio.store.catalogue import VOICES, Model
 from studio.store.storage import WORK_FOLDER, Storage
-from studio.store.training_snapshots import generation_of, names_below, new_name
 from studio.store.workspaces import LOOK_S, alone_with_untrained, dataset_workspace, passing_folder
 
 if TYPE_CHECKING:
@@ -49,10 +48,7 @@ def untrained_folder(storage: Storage, account: Account, model: Model, report: R
     key = untrained_prefix(model)
     if kept := _stored_untrained(storage, key):
         return kept
-    with (
-        dataset_workspace(storage, account, model, 0, training=False) as workspace,
-        alone_with_untrained(workspace.folder, report),
-    ):
+    with dataset_workspace(storage, model) as workspace, alone_with_untrained(workspace.folder, report):
         workspace.make_untrained(report, device)
     made = _stored_untrained(storage, key)
     if made is None:  # its recordings were changed or deleted meanwhile
@@ -142,7 +138,7 @@ def keep_voice_folder(storage: Storage, account: Account, model_id: str, folder:
 
 def _pushed(storage: Storage, place: str, fence: int, folder: Path) -> str:
     """Store a voice's files beside its earlier versions; return its `voice_key`."""
-    generation = max(map(generation_of, names_below(storage, place)), default=0) + 1
+    generation = max(map(generation_of, _names_below(storage, place)), default=0) + 1
     key = f"{place}/{new_name(generation, fence)}"
     storage.push_folder(folder, key)
     return key
@@ -156,9 +152,24 @@ def drop_older_voices(storage: Storage, account: Account, model: Model, voice_ke
     if voice_key == place:
         return
     generation = generation_of(voice_key.rpartition("/")[2])
-    for name in names_below(storage, place):
+    for name in _names_below(storage, place):
         if generation_of(name) < generation:
             storage.delete_below(f"{place}/{name}")
+
+
+def new_name(generation: int, fence: int) -> str:
+    """Return a unique name: several tasks may share a fence."""
+    return f"{generation}-{fence}-{secrets.token_hex(4)}"
+
+
+def generation_of(name: str) -> int:
+    """Return the number at the start of a name; 0 if the name is not ours."""
+    number = name.partition("-")[0]
+    return int(number) if number.isascii() and number.isdigit() else 0
+
+
+def _names_below(storage: Storage, place: str) -> set[str]:
+    return {key.removeprefix(f"{place}/").partition("/")[0] for key in storage.list_keys(place)}
 
 
 def _cached(storage: Storage, voice_key: str) -> Path:

@@ -1,13 +1,13 @@
 """Provide recordings as folders for the engine, whatever the storage is, and lock them.
 
-In a folder storage they are used in place. From a remote storage they are copied here first, into a folder of their own
-with the latest checkpoint of their training, and new files are copied back.
+In a folder storage they are used in place. From a remote storage they are copied here first, into a folder of their
+own, and new files are copied back.
 """
 
 import secrets
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,18 +18,16 @@ from engine.datasets.dataset import (
     MODEL_FILE,
     ORIGINALS_FOLDER,
     REPORT_FILE,
-    TRAINING_FOLDER,
     UNTRAINED_FOLDER,
     load_dataset,
 )
 from engine.progress import Report
 from engine.texts import tr
 from studio.errors import NotFound, StudioError, Unavailable, WrongState
-from studio.store.accounts import Account
 from studio.store.catalogue import Model
 from studio.store.storage import Storage
-from studio.store.training_snapshots import LOCK_FILE, Snapshots
 
+LOCK_FILE = ".training.lock"
 UNTRAINED_LOCK_FILE = ".untrained.lock"
 LOCK_WAIT_S = 10.0
 LOOK_S = 0.5  # between checks of the lock on the untrained voice
@@ -37,10 +35,9 @@ LOOK_S = 0.5  # between checks of the lock on the untrained voice
 
 @dataclass
 class Workspace:
-    """The folder of a dataset with its training, and how changes reach the storage."""
+    """The folder of a dataset, and how changes reach the storage."""
 
     folder: Path
-    _snapshots: Snapshots | None = None
     _storage: Storage | None = None
     _dataset_key: str = ""
 
@@ -57,12 +54,6 @@ class Workspace:
     def is_copy(self) -> bool:
         """Whether changes must be saved to a remote storage; else the folder is the stored one."""
         return self._storage is not None
-
-    def save(self, point: Callable[[str], None]) -> None:
-        """Store the training, if the folder is a copy; then older snapshots are deleted.
-        `point` writes the key it gets as `training_key` to the voice's row, under the fence."""
-        if self._snapshots is not None:
-            self._snapshots.add(point)
 
     def save_recordings(self, before: Sequence[Path]) -> None:
         """Store recordings that have changed, with their originals and the profile. before: what there was."""
@@ -82,11 +73,8 @@ class Workspace:
 
 
 @contextmanager
-def dataset_workspace(
-    storage: Storage, account: Account, model: Model, fence: int, *, training: bool = True, wait_s: float = LOCK_WAIT_S
-) -> Iterator[Workspace]:
-    """Provide the recordings of a voice as a folder. training: with its training, locked against other workers.
-    Raises WrongState if the voice has none, Unavailable if another worker holds the training."""
+def dataset_workspace(storage: Storage, model: Model) -> Iterator[Workspace]:
+    """Provide the recordings of a voice as a folder. Raises WrongState if it has none."""
     key = model.dataset_key
     if key is None:
         raise WrongState(
@@ -96,14 +84,11 @@ def dataset_workspace(
     if home is not None:
         if not home.is_dir():
             raise NotFound(tr("The recordings of '{id}' have been deleted.", id=model.id), "model_not_found")
-        with alone_in_training(home, wait_s) if training else nullcontext():
-            yield Workspace(home)
+        yield Workspace(home)
         return
     with passing_folder(storage, "training") as folder:
         storage.pull_folder(key, folder)
-        place = folder / TRAINING_FOLDER
-        snapshots = Snapshots.continued(storage, account, model, fence, place) if training else None
-        yield Workspace(folder, snapshots, storage, key)
+        yield Workspace(folder, storage, key)
 
 
 @contextmanager

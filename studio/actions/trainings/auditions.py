@@ -11,7 +11,7 @@ from studio.store.accounts import Account
 from studio.store.catalogue import Model, find_model
 from studio.store.records.codec import Record
 from studio.store.studio import Studio
-from studio.store.training_snapshots import training_files
+from studio.store.trainings import training_files
 
 _SOUND = re.compile(rf"(?:{ORIGINALS_FOLDER}|{EVALUATIONS_FOLDER}/(\d+))/([a-z0-9-]+)\.flac")
 _LABELS = {

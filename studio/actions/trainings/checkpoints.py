@@ -22,7 +22,7 @@ from studio.errors import NotFound, WrongState
 from studio.store.accounts import Account
 from studio.store.catalogue import TRAINING, Model, find_model, locked_model, training_completed
 from studio.store.studio import Studio
-from studio.store.training_snapshots import training_files
+from studio.store.trainings import training_files
 from studio.store.voice_folders import drop_older_voices, keep_voice_folder
 
 _SCORES = ("likeness", "content", "mel_distance", "pitch_error_cents", "voicing_error", "score")

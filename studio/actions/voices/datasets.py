@@ -253,10 +253,7 @@ def examine_here(studio: Studio, account: Account, model_id: str, report: Report
     from engine.datasets.report import examined
 
     model = find_model(studio.database, account, model_id)
-    with (
-        dataset_workspace(studio.storage, account, model, 0, training=False) as workspace,
-        alone_with_untrained(workspace.folder, report),
-    ):
+    with dataset_workspace(studio.storage, model) as workspace, alone_with_untrained(workspace.folder, report):
         found = examined(load_dataset(workspace.folder), report)
         workspace.save_report()
     with studio.database.write() as connection:

@@ -21,6 +21,7 @@ from studio.executors import trainings
 from studio.executors.heartbeat import Stopping
 from studio.executors.work import run_task
 from studio.store import tasks
+from studio.store import trainings as stored_trainings
 from studio.store.accounts import local_account
 from studio.store.catalogue import describe, remove_model
 from studio.store.workspaces import alone_in_training
@@ -190,9 +191,7 @@ def test_training_fails_for_a_voice_without_recordings(installation):
 def test_training_fails_without_changes_while_another_worker_uses_the_folder(installation, voice, monkeypatch):
     training = installation.settings.datasets / voice.id / "training"
     before = sorted(training.rglob("*"))
-    monkeypatch.setattr(
-        "studio.store.workspaces.dataset_workspace.__wrapped__.__kwdefaults__", {"training": True, "wait_s": 0.1}
-    )
+    monkeypatch.setattr("studio.store.trainings.stored_training.__wrapped__.__defaults__", (0.1,))
     task_id = installation.submit_training(voice.id, 1)
     service = replace(installation.service, attempts=1)
     with alone_in_training(installation.settings.datasets / voice.id):
@@ -215,7 +214,7 @@ def test_training_does_not_restore_a_voice_deleted_during_it(installation, recor
 
 
 def test_training_does_not_restore_a_voice_deleted_just_before_its_end(installation, voice, monkeypatch):
-    real = trainings.keep_voice
+    real = stored_trainings.keep_voice
 
     def keep_voice(*given):
         key = real(*given)
@@ -224,7 +223,7 @@ def test_training_does_not_restore_a_voice_deleted_just_before_its_end(installat
         shutil.rmtree(installation.settings.datasets / voice.id)
         return key
 
-    monkeypatch.setattr(trainings, "keep_voice", keep_voice)
+    monkeypatch.setattr(stored_trainings, "keep_voice", keep_voice)
     installation.submit_training(voice.id, 1)
     assert run_task(installation.context(), installation.claim()) == "failed"
     assert not (installation.settings.voices / voice.id).exists()
