@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 import soundfile
 from playwright.sync_api import Page, expect
 
@@ -19,6 +20,19 @@ WATCH = """() => {
   };
   look();
 }"""
+# what can be pressed or read above the picture and below it, and lies over something else of it
+OVER = """() => {
+  const places = "#convert-top button, #convert-top .uploading, #convert-top .file-name, #convert-drop > label, " +
+    "#convert-after button, #convert-after .samples-title, #convert-after input, timbre-instrument button.tool";
+  const seen = [...document.querySelectorAll(places)].filter((one) => one.checkVisibility() && getComputedStyle(one).clipPath === "none");
+  const over = (one, other) => {
+    const a = one.getBoundingClientRect(), b = other.getBoundingClientRect();
+    const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left), tall = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+    return wide > 1 && tall > 1 && !one.contains(other) && !other.contains(one);
+  };
+  const named = (one) => one.innerText || one.getAttribute("aria-label") || one.className;
+  return seen.flatMap((one, at) => seen.slice(at + 1).filter((other) => over(one, other)).map((other) => `${named(one)} | ${named(other)}`));
+}"""  # noqa: E501
 CHOSEN = "document.querySelector('#convert-voices timbre-voices').data.chosen"
 
 
@@ -71,3 +85,38 @@ def test_plus_on_a_card_chooses_its_voice_too(visitor):
     assert visitor.evaluate(CHOSEN) == "koguchi"
     expect(visitor.locator("#convert-title h2")).to_contain_text("by Koguchi")
     visitor.wait_for_function("document.querySelector('timbre-fit').data.voice.name === 'Koguchi'")
+
+
+def lies_over_nothing(page: Page) -> None:
+    page.wait_for_timeout(500)  # until all is where it stays
+    assert page.evaluate(OVER) == []
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_nothing_lies_over_anything_while_a_vocal_is_on_its_way_or_put_away(visitor, width):
+    visitor.set_viewport_size({"width": width, "height": 844})
+    line = visitor.context.new_cdp_session(visitor)
+    line.send("Network.enable")
+    slow = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": 40_000}
+    line.send("Network.emulateNetworkConditions", slow)
+    visitor.locator("#convert-drop input[type=file]").first.set_input_files(SINGING)
+    expect(visitor.locator("#convert-drop .uploading")).to_be_visible()
+    lies_over_nothing(visitor)
+    line.send("Network.emulateNetworkConditions", {**slow, "uploadThroughput": -1})
+    is_converted(visitor, "singing.flac")
+    lies_over_nothing(visitor)
+    visitor.locator("#convert-change").click()
+    expect(visitor.locator("#convert-after .samples")).to_be_visible(timeout=WORK_MS)
+    lies_over_nothing(visitor)
+
+
+def test_a_page_without_a_recording_but_with_results_shows_the_example(visitor):
+    visitor.get_by_role("button", name="Speech", exact=True).first.click()
+    is_converted(visitor, "speech.flac")
+    converted(visitor)
+    visitor.locator("#convert-change").click()
+    expect(visitor.locator("#convert-after .samples")).to_be_visible(timeout=WORK_MS)
+    visitor.reload()
+    expect(visitor.locator("timbre-instrument[data-welcome]")).to_be_visible(timeout=WORK_MS)
+    expect(visitor.locator("#skeleton")).to_have_count(0)
+    expect(visitor.locator("#convert-earlier")).to_be_visible()

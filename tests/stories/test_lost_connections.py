@@ -100,7 +100,7 @@ def test_what_waits_can_be_given_up(context, arrived):
     context.set_offline(False)
     page = arrived()
     page.wait_for_timeout(LATER_MS)
-    expect(page.locator("#convert-facts")).not_to_contain_text("singing")
+    expect(page.locator("#convert-facts", has_text="singing")).to_have_count(0)
 
 
 SONG = {"night vocal.flac": SINGING, "night instrumental.flac": SPEECH}

@@ -130,6 +130,7 @@ class Instrument extends Player {
     if (of === "comp") return (this.#comp.data = data);
     this.#parts = { ...before, [of]: data };
     if (of === "recording" && data) this.#parts.welcome = null;
+    if (of === "welcome") this.dataset.settled = ""; // all that this browser had here has come back
     if (of === "offset") this.#backing.chosen = data;
     if (of === "harmonies" || of === "offset") this.#mixed(); // what was mixed is without them
     if (of === "pitch") return this.#draw();

@@ -228,5 +228,5 @@ class ConvertTab:
             | self.result.restore(results, recording)
             | self.batch.restore(rows)
             | self.song.restore(visit, files, typed)
-            | {self.welcome: welcomed(visit, is_new=not recording and not results)}
+            | {self.welcome: welcomed(visit, has_recording=bool(recording))}
         )

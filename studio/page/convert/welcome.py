@@ -1,4 +1,4 @@
-"""What lies in the timeline before a visitor's first recording: a sample, which two demo voices sing already.
+"""What lies in the timeline while there is no recording: a sample, which two demo voices sing already.
 
 Their previews are that sample, converted when they were made, and its melody is kept beside this module, so that
 nothing has to be rendered or analysed for it.
@@ -19,9 +19,9 @@ SAMPLE = analyses.SAMPLES[0]  # which their previews were made of
 MELODY = Path(__file__).with_name("welcome.json")  # made by tests/welcome.py
 
 
-def welcomed(visit: Visit, is_new: bool) -> str:
-    """Return the value of a `part` that shows the sample to whoever is new here, and nothing to others."""
-    if not is_new:
+def welcomed(visit: Visit, has_recording: bool) -> str:
+    """Return the value of a `part` that shows the sample to whoever has no recording here, and nothing to others."""
+    if has_recording:
         return brought("welcome", None)
     try:
         melody = json.loads(MELODY.read_text(encoding="utf-8"))

@@ -32,7 +32,7 @@
   const stands = () => {
     const one = document.getElementById("skeleton");
     const came = document.querySelectorAll("#convert-voices .card, #tabs > [role=tabpanel]:not(:has(#convert)) button");
-    const isThere = document.querySelector("timbre-instrument > *") && [...came].some((one) => one.checkVisibility());
+    const isThere = document.querySelector("timbre-instrument > *, timbre-instrument[data-settled]") && [...came].some((one) => one.checkVisibility());
     if (isThere || (one && performance.now() > LONGEST_MS)) one?.remove();
     else requestAnimationFrame(stands);
     if (!one || one.style.colorScheme) return;
