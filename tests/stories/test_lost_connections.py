@@ -96,6 +96,8 @@ def test_what_waits_can_be_given_up(context, arrived):
     is_kept(page, "singing.flac")
     page.locator("timbre-drop").get_by_role("button", name="Cancel").click()
     expect(page.locator("timbre-drop")).to_be_empty()
+    expect(page.locator("#convert-drop .upload-container")).to_be_visible()
+    expect(page.locator("#convert-drop .error")).to_have_count(0)
     page.close()
     context.set_offline(False)
     page = arrived()

@@ -5,10 +5,13 @@
 // forgets the file when the connection fails, and reloads the page when the studio is back. On the document,
 // "timbre-kept" {names, stop} tells of files that wait, and null of none.
 
+import { tr } from "./texts.js";
+
 const UPLOAD = "/upload", JOIN = "/queue/join", LOOK = "/app_id"; // what Gradio asks for; the last before it reloads
 const AWAY = new Set([502, 504]); // what a proxy answers for a studio that is gone
 const AGAIN_MS = 2000;
 const DATABASE = "timbre-kept", STORE = "uploads";
+const SOON_MS = 200; // until Gradio shows its error
 const ask = window.fetch.bind(window);
 const places = new Map(); // where files were given, by what Gradio keeps of them: it sends others of the same content
 let job = null; // {job, files} that drop.js is at
@@ -52,7 +55,7 @@ async function upload(asked) {
     waiting += 1;
     await keep(one);
     let stop = null;
-    const stopped = new Promise((_, fail) => (stop = () => fail(new TypeError("stopped"))));
+    const stopped = new Promise((_, fail) => (stop = () => fail(new TypeError(tr("Cancelled")))));
     tell({ names: files.map(({ name }) => name), stop });
     try {
       while (!answer) {
@@ -62,6 +65,7 @@ async function upload(asked) {
       }
     } catch (error) {
       await forget(one.key);
+      setTimeout(() => document.querySelectorAll(".clear-status button").forEach((mark) => mark.click()), SOON_MS); // it is none
       throw error;
     } finally {
       waiting -= 1;
