@@ -153,7 +153,7 @@ def test_help_toggles_by_button_and_question_mark_key(new_visitor, open_tab):
     expect(button).to_have_attribute("aria-expanded", "false")
     button.press("Enter")
     expect(button).to_have_attribute("aria-expanded", "true")
-    expect(page.get_by_text("Semitones up or down")).to_be_visible()
+    expect(page.get_by_text("Semitones up or down")).to_be_in_viewport(ratio=1)
     open_tab(page, "Train")
     page.keyboard.press("?")
     expect(button).to_have_attribute("aria-expanded", "false")

@@ -480,7 +480,7 @@ def test_what_is_moved_and_the_fader_of_the_recording_are_kept_for_a_project_tha
     assert mixed.evaluate(kept, "song-1 backing")["shift_s"] == 0.25
     mixed.evaluate(move, None)
     assert mixed.evaluate(kept, "song-1 backing")["shift_s"] == 0
-    lane(mixed, "Original").get_by_label("Level of Original").fill("-6")
+    lane(mixed, "Recording").get_by_label("Level of Recording").fill("-6")
     assert mixed.evaluate(kept, "song-1 recording")["gain_db"] == -6
 
 
