@@ -82,8 +82,11 @@ def test_lanes_share_the_timeline_and_switch_at_the_same_position(new_visitor):
     for _ in range(10):
         start.press("ArrowRight")
     expect(page.locator("#convert-instrument .kept")).to_contain_text("Only 1.0 s to")
-    convert(page)
     whole = evaluate(page, "duration")
+    convert(page)
+    page.wait_for_function(
+        f"Math.abs(document.querySelector('timbre-instrument').duration - {whole}) < 0.05"
+    )  # it is read
     assert evaluate(page, "stretch") == {"start": pytest.approx(1.0, abs=0.02), "stop": pytest.approx(whole, abs=0.05)}
     offsets = evaluate(page, "data.tracks.map((one) => one.offset_s ?? 0)")
     assert offsets == [0, pytest.approx(1.0, abs=0.01)]
