@@ -53,11 +53,8 @@ class StoredTraining:
     model: Model
     task: Task
     workspace: Workspace
+    folder: Path  # the training's own, in the workspace
     snapshots: "_Snapshots | None"  # if the folder is a copy
-
-    @property
-    def folder(self) -> Path:
-        return self.workspace.folder / TRAINING_FOLDER
 
     def continued(self) -> tuple[TrainingPlan, int]:
         """Return the plan, with fixed values taken from an existing training, and the epoch that this has reached."""
@@ -114,12 +111,10 @@ def stored_training(
     """Provide what a task trains a voice with; its folder is locked against other workers. Raises WrongState if the
     voice has no recordings, Unavailable if another worker holds the training for longer than `wait_s`."""
     with dataset_workspace(storage, model) as workspace:
-        stored = StoredTraining(database, storage, account, model, task, workspace, None)
+        folder = workspace.folder / TRAINING_FOLDER
         with nullcontext() if workspace.is_copy else alone_in_training(workspace.folder, wait_s):
-            if workspace.is_copy:
-                snapshots = _Snapshots.continued(storage, account, model, task.fence, stored.folder)
-                stored = replace(stored, snapshots=snapshots)
-            yield stored
+            snapshots = _Snapshots.continued(storage, account, model, task.fence, folder) if workspace.is_copy else None
+            yield StoredTraining(database, storage, account, model, task, workspace, folder, snapshots)
 
 
 def training_files(storage: Storage, model: Model) -> dict[str, str]:

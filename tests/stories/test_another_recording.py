@@ -110,12 +110,18 @@ def test_nothing_lies_over_anything_while_a_vocal_is_on_its_way_or_put_away(visi
     lies_over_nothing(visitor)
 
 
-def test_a_page_without_a_recording_but_with_results_shows_the_example(visitor):
+@pytest.mark.parametrize("is_gone", [False, True], ids=["put away", "gone after a day"])
+def test_a_page_without_a_recording_but_with_results_shows_the_example(visitor, studio_page, is_gone):
     visitor.get_by_role("button", name="Speech", exact=True).first.click()
     is_converted(visitor, "speech.flac")
     converted(visitor)
-    visitor.locator("#convert-change").click()
-    expect(visitor.locator("#convert-after .samples")).to_be_visible(timeout=WORK_MS)
+    if is_gone:
+        recording = visitor.evaluate("document.querySelector('timbre-instrument').dataset.song")
+        with studio_page.database() as database, database.write() as connection:
+            assert connection.exec_driver_sql("DELETE FROM tasks WHERE id = ?", (recording,)).rowcount == 1
+    else:
+        visitor.locator("#convert-change").click()
+        expect(visitor.locator("#convert-after .samples")).to_be_visible(timeout=WORK_MS)
     visitor.reload()
     expect(visitor.locator("timbre-instrument[data-welcome]")).to_be_visible(timeout=WORK_MS)
     expect(visitor.locator("#skeleton")).to_have_count(0)

@@ -221,12 +221,14 @@ class ConvertTab:
     def come_back(self, visit: Visit, *kept: Any) -> Updates:
         """Restore what this browser had here when it left."""
         settings, recording, model, results, rows, files, typed = kept
+        there = self.recording.restore(visit, recording)
+        is_there = self.recording.chosen in there  # a recording is kept for a day
         return (
             self.settings.restore(settings, recording)
-            | self.recording.restore(visit, recording)
+            | there
             | self.voice.choose(visit, model)
-            | self.result.restore(results, recording)
+            | self.result.restore(results, recording if is_there else None)
             | self.batch.restore(rows)
             | self.song.restore(visit, files, typed)
-            | {self.welcome: welcomed(visit, has_recording=bool(recording))}
+            | {self.welcome: welcomed(visit, has_recording=is_there)}
         )

@@ -65,7 +65,7 @@ async function upload(asked) {
       }
     } catch (error) {
       await forget(one.key);
-      setTimeout(() => document.querySelectorAll(".clear-status button").forEach((mark) => mark.click()), SOON_MS); // it is none
+      setTimeout(() => document.querySelectorAll(".block:has(.upload-container) .clear-status button").forEach((mark) => mark.click()), SOON_MS); // it is none
       throw error;
     } finally {
       waiting -= 1;
